@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,18 +32,17 @@ HERE = Path(__file__).parent
 class Worker:
     """A process that holds one framework's workloads and times one of them when it is told to.
 
-    tree  the checkout of adjoint that it imports, if not the one that is installed
+    name     the framework, for messages
+    command  starts the process
+    tree     the checkout of adjoint that it imports, if not the one that is installed
     """
 
-    def __init__(self, name: str, python: str, threads: int, tree: str | None = None):
+    def __init__(self, name: str, command: Sequence[str], threads: int, tree: str | None = None):
         self.name = name
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads), "ADJOINT_NUM_THREADS": str(threads)}
         if tree is not None:
             environment["PYTHONPATH"] = tree
-        script = "workloads_torch.py" if name == "torch" else "workloads_adjoint.py"
-        self.process = subprocess.Popen(
-            [python, str(HERE / script), str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env=environment)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
         self.cases: list[str] = self._answer()
         self.process.send_signal(signal.SIGSTOP)
 
@@ -109,9 +109,12 @@ def main() -> None:
     chosen = parser.parse_args()
     pythons = {"adjoint": sys.executable, **({"torch": chosen.torch} if chosen.torch else {})}
 
-    workers = [Worker(name, python, chosen.threads) for name, python in pythons.items()]
+    def command(name: str, python: str) -> list[str]:
+        return [python, str(HERE / f"workloads_{name}.py"), str(chosen.threads)]
+
+    workers = [Worker(name, command(name, python), chosen.threads) for name, python in pythons.items()]
     if chosen.before:
-        workers.append(Worker("before", sys.executable, chosen.threads, str(Path(chosen.before).resolve())))
+        workers.append(Worker("before", command("adjoint", sys.executable), chosen.threads, str(Path(chosen.before).resolve())))
     names = [worker.name for worker in workers]
     rows: list[tuple[str, dict[str, float], str]] = []
     try:
