@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.ir.types import DType
 from adjoint.ops import creation
-from adjoint.ops.arguments import flag, number, real, single, tensors_argument, wrong
+from adjoint.ops.arguments import flag, floating, number, real, single, tensors_argument, wrong
 from adjoint.ops.arithmetic import isfinite, maximum, root_of_sum, square
-from adjoint.ops.reduction import sum
+from adjoint.ops.parts import stack
+from adjoint.ops.reduction import amax, amin, power_norm, sum
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.gradients.grad import GradOperation
 from adjoint.runtime.tensor.kinds import KINDS, NamedKind, accepts, named_kind
@@ -166,17 +168,34 @@ def add_flags(fn: Any = None, **flags: Any) -> Any:
 
 
 def clip_by_norm(x: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
-    """Scale tensors so that their common length is at most `max_norm`; `norm_type` 2 only."""
-    if number("clip_by_norm", "norm_type", norm_type) != 2.0:
-        raise wrong("clip_by_norm", "norm_type", "2.0", norm_type)
-    items = (x,) if isinstance(x, Tensor) else tensors_argument("clip_by_norm", "x", x)
-    length = _length(items)
+    """Scale a tensor, or the tensors of a tuple or list, so that their common length is at most `max_norm`; integers become Float32.
+
+    norm_type  the p of (sum |x|**p)**(1/p), not 0; infinity for the largest |x|
+    error_if_nonfinite  True: RuntimeError if the length is infinite or NaN
+    """
+    order = number("clip_by_norm", "norm_type", norm_type)
+    if not order:
+        raise wrong("clip_by_norm", "norm_type", "a number other than 0", norm_type)
+    given = (x,) if isinstance(x, Tensor) else tensors_argument("clip_by_norm", "x", x)
+    items = tuple(floating(item) for item in given)
+    length = _length(items) if order == 2 else _common_norm(items, float(order))
     if flag("clip_by_norm", "error_if_nonfinite", error_if_nonfinite):
         checked_on_host(_check_finite, length, conditions=lambda: [(isfinite(length), TRUE)])
     limit = real("clip_by_norm", "max_norm", max_norm)
     factor = limit / maximum(length + 1e-6, limit)
-    scaled = tuple(item * factor for item in items)
+    scaled = tuple((item * factor).astype(item.dtype, copy=False) for item in items)
     return scaled[0] if isinstance(x, Tensor) else type(x)(scaled)
+
+
+def _common_norm(items: Sequence[Tensor], order: float) -> Tensor:
+    """Return the norm of order `order` of all elements of some tensors, by the norm of the norms of each."""
+    def norm_of(x: Tensor) -> Tensor:
+        axes = tuple(range(x.ndim))
+        if math.isinf(order):
+            return (amax if order > 0 else amin)(abs(x), axes)
+        return power_norm(x, order, axes, False)
+
+    return norm_of(stack([norm_of(single(item)) for item in items]))
 
 
 def _check_finite(length: Tensor) -> None:

@@ -213,7 +213,7 @@ def pdist(input: Any, p: float = 2.0) -> Tensor:
 def dist(input: Any, other: Any, p: Any = 2) -> Tensor:
     """Return (sum |input - other|**p)**(1/p) over all elements; for tensors without dimensions their distance.
 
-    p  an int of at least 0; 0 counts as 1
+    p  an int of at least 0; for 0 it is the number of elements that differ
     """
     x, y = operand("Dist", input), operand("Dist", other, "other")
     apart, order = float_tensor("Dist", x - y), integer("Dist", "p", p)
@@ -221,7 +221,7 @@ def dist(input: Any, other: Any, p: Any = 2) -> Tensor:
         raise wrong("Dist", "p", "at least 0", order)
     if not apart.ndim:
         return abs(apart)
-    return _length(abs(reshape(apart, (-1,))), float(max(order, 1)))
+    return _length(abs(reshape(apart, (-1,))), float(order))
 
 
 def renorm(input: Any, p: int, axis: int, maxnorm: Any) -> Tensor:

@@ -189,13 +189,13 @@ class _Methods:
         """Return whether an element over axes is true."""
         return reduction.any(self, _one("any", "axis", axis, "dim", dim), _one("any", "keep_dims", keep_dims, "keepdim", keepdim, False))
 
-    def max(self: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = _ABSENT, initial: Any = None,
-            where: Any = None, return_indices: bool = False) -> Any:
+    def max(self: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = _ABSENT, initial: Any = _ABSENT,
+            where: Any = _ABSENT, return_indices: Any = _ABSENT) -> Any:
         """Return the largest element: of the tensor, or with its index along `dim`, or over `axis` without places unless asked for."""
         return _extreme(reduction.max, reduction.amax, self, dim, keepdim, axis, keepdims, initial, where, return_indices)
 
-    def min(self: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = _ABSENT, initial: Any = None,
-            where: Any = None, return_indices: bool = False) -> Any:
+    def min(self: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = _ABSENT, initial: Any = _ABSENT,
+            where: Any = _ABSENT, return_indices: Any = _ABSENT) -> Any:
         """Return the smallest element: of the tensor, or with its index along `dim`, or over `axis` without places unless asked for."""
         return _extreme(reduction.min, reduction.amin, self, dim, keepdim, axis, keepdims, initial, where, return_indices)
 
@@ -704,12 +704,11 @@ def _extreme(along: Any, over: Any, x: Tensor, dim: Any, keepdim: Any, axis: Any
     if dim is not None and axis is not None:
         raise TypeError(f"For 'Tensor.{along.__name__}', 'dim' and 'axis' are two names for one argument: give one of them.")
     name = "Tensor." + along.__name__
-    by_dim = isinstance(dim, int) and not isinstance(dim, bool) and keepdims is _ABSENT and initial is None and where is None
+    only_dim = all(given is _ABSENT for given in (keepdims, initial, where, return_indices))
     keep = flag(name, "keepdim", keepdim) or flag(name, "keepdims", False if keepdims is _ABSENT else keepdims)
-    if where is True:
-        where = None
-    indices = flag(name, "return_indices", return_indices)
-    if by_dim:
+    initial, where = None if initial is _ABSENT else initial, None if where is _ABSENT or where is True else where
+    indices = flag(name, "return_indices", False if return_indices is _ABSENT else return_indices)
+    if isinstance(dim, int) and not isinstance(dim, bool) and only_dim:
         return along(x, dim, keep)
     place = dim if axis is None else axis
     if place is None:

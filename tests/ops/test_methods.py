@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -219,6 +220,15 @@ def test_functions_over_tuples() -> None:
         scale.register("Tensr")
     np.testing.assert_allclose([v[0] for v in listed(ops.clip_by_global_norm([Tensor([3.0]), Tensor([4.0])], 1.0))], [0.6, 0.8], rtol=1e-5)
     np.testing.assert_allclose(ops.clip_by_norm(Tensor([3.0, 4.0]), 1.0).asnumpy(), [0.6, 0.8], rtol=1e-5)
+    assert ops.dist(Tensor([3.0, 4.0]), Tensor([3.0, 1.0]), 0) == 1
+    for order, length in ((1.0, 7.0), (3.0, 91.0 ** (1 / 3)), (math.inf, 4.0), (0.5, (3.0**0.5 + 2.0) ** 2)):
+        whole, parts = Tensor([3.0, -4.0]), [Tensor([3.0], adjoint.float16), Tensor([-4])]
+        np.testing.assert_allclose(ops.clip_by_norm(whole, 1.0, order).asnumpy(), np.array([3.0, -4.0]) / length, rtol=1e-5)
+        clipped = ops.clip_by_norm(parts, 1.0, order)
+        assert [part.dtype for part in clipped] == [adjoint.float16, adjoint.float32]
+        np.testing.assert_allclose([float(part) for part in clipped], np.array([3.0, -4.0]) / length, rtol=1e-3)
+    with pytest.raises(ValueError, match="'norm_type' must be a number other than 0"):
+        ops.clip_by_norm(Tensor([1.0]), 1.0, 0)
 
 
 def test_functions_of_courses() -> None:
@@ -311,7 +321,8 @@ def test_places_of_extremes_are_given_along_dim_and_not_over_axis(name: str) -> 
     method = getattr(Tensor(ARRAY), name)
     for found in (method(0), method(0, True), method(dim=0), method(0, keepdim=True)):
         assert isinstance(found, tuple)
-    for found in (method(0, keepdims=True), method(0, keepdims=False), method(axis=0), method(0, initial=2.0, where=True)):
+    for found in (method(0, keepdims=True), method(0, keepdims=False), method(axis=0), method(0, initial=2.0, where=True),
+                  method(0, return_indices=False)):
         assert isinstance(found, Tensor)
 
 
