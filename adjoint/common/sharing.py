@@ -25,7 +25,8 @@ def to_dlpack(tensor: Tensor) -> Any:
 def from_dlpack(dlpack: Any) -> Tensor:
     """Return a tensor of the numbers in a DLPack capsule, or in an object that gives one; `Tensor.from_numpy` says when it shares memory.
 
-    Memory that may not be written is copied.  RuntimeError for another object, and for a capsule that was taken before.
+    Memory that may not be written is copied; older versions of NumPy say so of all capsules.  RuntimeError for another object, and for a
+    capsule that was taken before.
     """
     given = dlpack if hasattr(dlpack, "__dlpack__") else _Exporter(dlpack)
     try:
