@@ -112,12 +112,14 @@ def main() -> None:
     def command(name: str, python: str) -> list[str]:
         return [python, str(HERE / f"workloads_{name}.py"), str(chosen.threads)]
 
-    workers = [Worker(name, command(name, python), chosen.threads) for name, python in pythons.items()]
-    if chosen.before:
-        workers.append(Worker("before", command("adjoint", sys.executable), chosen.threads, str(Path(chosen.before).resolve())))
-    names = [worker.name for worker in workers]
+    workers: list[Worker] = []
     rows: list[tuple[str, dict[str, float], str]] = []
     try:
+        for name, python in pythons.items():
+            workers.append(Worker(name, command(name, python), chosen.threads))
+        if chosen.before:
+            workers.append(Worker("before", command("adjoint", sys.executable), chosen.threads, str(Path(chosen.before).resolve())))
+        names = [worker.name for worker in workers]
         for case in [c for c in workers[0].cases if chosen.cases in c]:
             best: dict[str, float] = {}
             for _ in range(chosen.rounds):

@@ -267,7 +267,7 @@ class Stores:
         self._more = Store.candidates(refused)
 
     def after(self, store: Store | None) -> Store | None:
-        """Return the directory to try after `store` (None: the first one); None if there are no more."""
+        """Return the directory to try after `store`, or the first one if `store` is None.  Return None after the last one."""
         position = 0 if store is None else self._found.index(store) + 1
         if position == len(self._found):
             self._found += [following] if (following := next(self._more, None)) is not None else []

@@ -470,8 +470,9 @@ class KernelCache:
         task.done.set()
 
     def _linger(self) -> None:
-        """Prepare for the end of the process: begin no more units in the background; in a hurry (see the class), wait for the unit that is
-        being compiled, or for the first one.
+        """Prepare for the end of the process: no unit is begun in the background any more.
+
+        In a hurry (see the class), wait for the unit that is being compiled, or else for the first one that waits.
 
         A process that an exception ends, such as Ctrl-C, waits for nothing.
         """

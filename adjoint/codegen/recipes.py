@@ -27,7 +27,7 @@ MOST: Final = 16
 """How many recipes are kept for a form (an op with all but its sizes), the last used first."""
 
 PATIENCE: Final = 8
-"""How many recipes may be made for a form without one of them being used; then no more are made for it."""
+"""The number of recipes that are made for one form while none of them is used; after that no more are made for it."""
 
 
 class Recipe:

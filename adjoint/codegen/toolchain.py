@@ -86,7 +86,7 @@ _FEATURES: Final = {
 
 
 class NoCompiler(Exception):
-    """Raised if nothing can be compiled: there is no working C compiler, or no directory for its output.
+    """Raised if nothing can be compiled, for want of a working C compiler or of a directory for its output.
 
     tried    compilers, and why they cannot be used
     refused  directories, and why they cannot be used
@@ -251,7 +251,7 @@ def _places() -> Iterator[tuple[str, list[str]]]:
 
 
 def _identity(command: tuple[str, ...]) -> str | None:
-    """Return a text that identifies this version of a compiler (path, time and size of its program); None if there is no such program."""
+    """Return a text with path, time and size of a compiler's program, which identifies its version; None if the program does not exist."""
     parts = [sys.platform, os.uname().machine]
     with suppress(AttributeError, ValueError, OSError):  # where there is no glibc
         parts.append(os.confstr("CS_GNU_LIBC_VERSION") or "")

@@ -10,7 +10,7 @@ from adjoint.foundation.diagnostics import warn
 
 __all__ = [
     "INT32_MAX", "UINT32_MAX", "as_list", "check_columns", "check_directory", "check_int", "check_interval", "check_number", "check_pair",
-    "check_sharding", "check_source", "check_type", "check_word", "existing_file", "workers_of",
+    "check_sharding", "check_source", "check_type", "check_usage", "check_word", "existing_file", "workers_of",
 ]
 
 INT32_MAX = 2**31 - 1
@@ -103,6 +103,12 @@ def check_sharding(num_shards: Any, shard_id: Any) -> None:
         check_int(shard_id, 0, num_shards - 1, "shard_id")
     elif shard_id is not None:
         raise RuntimeError("shard_id is specified but num_shards is not.")
+
+
+def check_usage(usage: Any, allowed: Sequence[str]) -> None:
+    """Check which part of a dataset is wanted: one of these words, or None."""
+    if usage is not None:
+        check_word(usage, allowed, "usage")
 
 
 def check_source(num_samples: Any, num_parallel_workers: Any, shuffle: Any, sampler: Any, num_shards: Any, shard_id: Any,

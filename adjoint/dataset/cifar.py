@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.dataset.arguments import check_directory, check_source, check_word
+from adjoint.dataset.arguments import check_directory, check_source, check_usage
 from adjoint.dataset.blocks import Block
 from adjoint.dataset.mappable import MappableDataset
 from adjoint.dataset.samplers import select_sampler
@@ -77,8 +77,7 @@ class _Cifar(MappableDataset):
                  shuffle: bool | None = None, sampler: Any = None, num_shards: int | None = None, shard_id: int | None = None,
                  cache: Any = None):
         check_directory(dataset_dir)
-        if usage is not None:
-            check_word(usage, ["train", "test", "all"], "usage")
+        check_usage(usage, ["train", "test", "all"])
         check_source(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
         self.dataset_dir, self.usage = dataset_dir, usage or "all"
         files = {"train": self._train, "test": self._test, "all": self._train + self._test}[self.usage]

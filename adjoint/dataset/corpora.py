@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.dataset.arguments import check_directory, check_source, check_type, check_word, existing_file
+from adjoint.dataset.arguments import check_directory, check_source, check_type, check_usage, check_word, existing_file
 from adjoint.dataset.blocks import Block
 from adjoint.dataset.mappable import MappableDataset
 from adjoint.dataset.samplers import Shuffle, select_sampler
@@ -31,8 +31,7 @@ def parts_of(directory: str, files: dict[str, str], usage: str | None) -> list[s
 
     Errors: ValueError for another usage; RuntimeError for a file that does not exist.
     """
-    if usage is not None:
-        check_word(usage, [*files, "all"], "usage")
+    check_usage(usage, [*files, "all"])
     names = files.values() if usage in (None, "all") else [files[usage]]
     return [existing_file(os.path.join(directory, name)) for name in names]
 
@@ -278,8 +277,7 @@ class SST2Dataset(_Corpus):
 
     def __init__(self, dataset_dir: str, usage: str | None = None, num_samples: int | None = None, num_parallel_workers: int | None = None,
                  shuffle: bool | Shuffle = Shuffle.GLOBAL, num_shards: int | None = None, shard_id: int | None = None, cache: Any = None):
-        if usage is not None:
-            check_word(usage, list(self.files), "usage")
+        check_usage(usage, list(self.files))
         super().__init__(dataset_dir, usage or "train", num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache)
 
     def _samples_of(self, paths: list[str]) -> Samples:
@@ -331,8 +329,7 @@ class IMDBDataset(MappableDataset):
                  shuffle: bool | None = None, sampler: Any = None, num_shards: int | None = None, shard_id: int | None = None,
                  cache: Any = None):
         check_directory(dataset_dir)
-        if usage is not None:
-            check_word(usage, ["train", "test", "all"], "usage")
+        check_usage(usage, ["train", "test", "all"])
         check_source(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
         self.dataset_dir, self.usage = dataset_dir, usage or "all"
         paths, labels = [], []
@@ -401,8 +398,7 @@ class Multi30kDataset(_Corpus):
                  num_samples: int | None = None, num_parallel_workers: int | None = None, shuffle: bool | Shuffle | None = None,
                  num_shards: int | None = None, shard_id: int | None = None, cache: Any = None):
         check_directory(dataset_dir)
-        if usage is not None:
-            check_word(usage, ["train", "test", "valid", "all"], "usage")
+        check_usage(usage, ["train", "test", "valid", "all"])
         pair = ("en", "de") if language_pair is None else language_pair
         check_type(pair, (list, tuple), "language_pair")
         if tuple(pair) not in (("en", "de"), ("de", "en")):
@@ -423,8 +419,7 @@ class _Talks(_Corpus):
 
     def _set_talks(self, usage: str | None, language_pair: Any, valid_set: str, test_set: str, num_samples: int | None, shuffle: Any,
                    num_shards: int | None, shard_id: int | None) -> None:
-        if usage is not None:
-            check_word(usage, ["train", "valid", "test", "all"], "usage")
+        check_usage(usage, ["train", "valid", "test", "all"])
         pair = ("de", "en") if language_pair is None else language_pair
         check_type(pair, (list, tuple), "language_pair")
         if tuple(pair) not in self.pairs:

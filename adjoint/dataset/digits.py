@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.dataset.arguments import check_directory, check_source, check_type, check_word
+from adjoint.dataset.arguments import check_directory, check_source, check_type, check_usage, check_word
 from adjoint.dataset.blocks import Block
 from adjoint.dataset.mappable import MappableDataset
 from adjoint.dataset.samplers import select_sampler
@@ -135,8 +135,7 @@ class MnistDataset(MappableDataset):
                  shuffle: bool | None = None, sampler: Any = None, num_shards: int | None = None, shard_id: int | None = None,
                  cache: Any = None):
         check_directory(dataset_dir)
-        if usage is not None:
-            check_word(usage, ["train", "test", "all"], "usage")
+        check_usage(usage, ["train", "test", "all"])
         check_source(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
         self.dataset_dir, self.usage = dataset_dir, usage or "all"
         self._set_source(_Digits(dataset_dir, _FILES, self.usage, 10), select_sampler(num_samples, sampler, shuffle, num_shards, shard_id))
@@ -165,8 +164,7 @@ class EMnistDataset(MappableDataset):
                  shard_id: int | None = None, cache: Any = None):
         check_directory(dataset_dir)
         check_word(name, list(self._CLASSES), "name")
-        if usage is not None:
-            check_word(usage, ["train", "test", "all"], "usage")
+        check_usage(usage, ["train", "test", "all"])
         check_source(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
         self.dataset_dir, self.name, self.usage = dataset_dir, name, usage or "all"
         files = {part: (f"emnist-{name}-{part}-images-idx3-ubyte", f"emnist-{name}-{part}-labels-idx1-ubyte") for part in ("train", "test")}
@@ -194,8 +192,7 @@ class QMnistDataset(MappableDataset):
                  num_parallel_workers: int | None = None, shuffle: bool | None = None, sampler: Any = None, num_shards: int | None = None,
                  shard_id: int | None = None, cache: Any = None):
         check_directory(dataset_dir)
-        if usage is not None:
-            check_word(usage, ["train", "test", "test10k", "test50k", "nist", "all"], "usage")
+        check_usage(usage, ["train", "test", "test10k", "test50k", "nist", "all"])
         check_type(compat, (bool,), "compat")
         check_source(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
         self.dataset_dir, self.usage, self.compat = dataset_dir, usage or "all", compat

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.dataset.arguments import check_directory, check_source, check_type, check_word, existing_file
+from adjoint.dataset.arguments import check_directory, check_source, check_type, check_usage, check_word, existing_file
 from adjoint.dataset.blocks import Block, Column, stacked
 from adjoint.dataset.folders import EXTENSIONS, ImageFiles
 from adjoint.dataset.mappable import MappableDataset
@@ -134,8 +134,7 @@ class RenderedSST2Dataset(_Images):
                  shuffle: bool | None = None, decode: bool = False, sampler: Any = None, num_shards: int | None = None,
                  shard_id: int | None = None, cache: Any = None):
         self._begin(dataset_dir, decode, num_parallel_workers, cache, (num_samples, sampler, shuffle, num_shards, shard_id))
-        if usage is not None:
-            check_word(usage, ["val", "all", "train", "test"], "usage")
+        check_usage(usage, ["val", "all", "train", "test"])
         parts = ("test", "train", "valid") if usage in (None, "all") else ("valid" if usage == "val" else usage,)
         indexing = {"negative": 0, "positive": 1}
         found = [(path, number) for part in parts for name, number in indexing.items()
@@ -160,8 +159,7 @@ class LSUNDataset(_Images):
                  num_parallel_workers: int | None = None, shuffle: bool | None = None, decode: bool = False, sampler: Any = None,
                  num_shards: int | None = None, shard_id: int | None = None, cache: Any = None):
         self._begin(dataset_dir, decode, num_parallel_workers, cache, (num_samples, sampler, shuffle, num_shards, shard_id))
-        if usage is not None:
-            check_word(usage, ["train", "test", "valid", "all"], "usage")
+        check_usage(usage, ["train", "test", "valid", "all"])
         if classes is not None:
             check_type(classes, (list,), "classes")
             for name in classes:
@@ -189,8 +187,7 @@ class Food101Dataset(_Images):
                  shuffle: bool | None = None, decode: bool = False, sampler: Any = None, num_shards: int | None = None,
                  shard_id: int | None = None, cache: Any = None):
         self._begin(dataset_dir, decode, num_parallel_workers, cache, (num_samples, sampler, shuffle, num_shards, shard_id))
-        if usage is not None:
-            check_word(usage, ["train", "test", "all"], "usage")
+        check_usage(usage, ["train", "test", "all"])
         names = [line for part in (("train", "test") if usage in (None, "all") else (usage,))
                  for line in self._lines(os.path.join("meta", f"{part}.txt"))]
         found = [(existing_file(os.path.join(dataset_dir, "images", f"{name}.jpg")), name.rpartition("/")[0]) for name in names]
@@ -229,8 +226,7 @@ class Places365Dataset(_Images):
                  num_samples: int | None = None, num_parallel_workers: int | None = None, shuffle: bool | None = None, sampler: Any = None,
                  num_shards: int | None = None, shard_id: int | None = None, cache: Any = None):
         self._begin(dataset_dir, decode, num_parallel_workers, cache, (num_samples, sampler, shuffle, num_shards, shard_id))
-        if usage is not None:
-            check_word(usage, ["train-standard", "train-challenge", "val"], "usage")
+        check_usage(usage, ["train-standard", "train-challenge", "val"])
         check_type(small, (bool,), "small")
         size = "256" if small else "large"
         kind = (usage or "train-standard").removeprefix("train-")

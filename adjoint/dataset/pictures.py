@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.dataset.arguments import check_directory, check_source, check_word, existing_file
+from adjoint.dataset.arguments import check_directory, check_source, check_usage, existing_file
 from adjoint.dataset.blocks import Block
 from adjoint.dataset.mappable import MappableDataset
 from adjoint.dataset.samplers import Shuffle, select_sampler
@@ -51,8 +51,7 @@ class USPSDataset(MappableDataset):
     def __init__(self, dataset_dir: str, usage: str | None = None, num_samples: int | None = None, num_parallel_workers: int | None = None,
                  shuffle: bool | Shuffle = Shuffle.GLOBAL, num_shards: int | None = None, shard_id: int | None = None, cache: Any = None):
         check_directory(dataset_dir)
-        if usage is not None:
-            check_word(usage, ["train", "test", "all"], "usage")
+        check_usage(usage, ["train", "test", "all"])
         check_source(num_samples, num_parallel_workers, shuffle, None, num_shards, shard_id, cache, (bool, Shuffle))
         self.dataset_dir, self.usage = dataset_dir, usage or "all"
         names = {"train": ["usps"], "test": ["usps.t"], "all": ["usps", "usps.t"]}[self.usage]
@@ -164,8 +163,7 @@ class STL10Dataset(MappableDataset):
                  shuffle: bool | None = None, sampler: Any = None, num_shards: int | None = None, shard_id: int | None = None,
                  cache: Any = None):
         check_directory(dataset_dir)
-        if usage is not None:
-            check_word(usage, ["train", "test", "unlabeled", "train+unlabeled", "all"], "usage")
+        check_usage(usage, ["train", "test", "unlabeled", "train+unlabeled", "all"])
         check_source(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
         self.dataset_dir, self.usage = dataset_dir, usage or "all"
         files: list[tuple[str, str | None]] = []
@@ -210,8 +208,7 @@ class SVHNDataset(MappableDataset):
     def __init__(self, dataset_dir: str, usage: str | None = None, num_samples: int | None = None, num_parallel_workers: int | None = 1,
                  shuffle: bool | None = None, sampler: Any = None, num_shards: int | None = None, shard_id: int | None = None):
         check_directory(dataset_dir)
-        if usage is not None:
-            check_word(usage, ["train", "test", "extra", "all"], "usage")
+        check_usage(usage, ["train", "test", "extra", "all"])
         check_source(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id)
         self.dataset_dir, self.usage = dataset_dir, usage or "all"
         parts = ("train", "test", "extra") if self.usage == "all" else (self.usage,)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.dataset.arguments import check_directory, check_source, check_type, check_word
+from adjoint.dataset.arguments import check_directory, check_source, check_type, check_usage
 from adjoint.dataset.mappable import MappableDataset
 from adjoint.dataset.samplers import Shuffle
 from adjoint.dataset.texts import FileRows, file_sampler, find_files
@@ -77,8 +77,7 @@ class SQuADDataset(MappableDataset):
     def __init__(self, dataset_dir: str, usage: str | None = None, num_samples: int | None = None, num_parallel_workers: int | None = None,
                  shuffle: bool | Shuffle = Shuffle.GLOBAL, num_shards: int | None = None, shard_id: int | None = None, cache: Any = None):
         check_directory(dataset_dir)
-        if usage is not None:
-            check_word(usage, ["train", "dev", "all"], "usage")
+        check_usage(usage, ["train", "dev", "all"])
         check_source(num_samples, num_parallel_workers, shuffle, None, num_shards, shard_id, cache, (bool, Shuffle))
         self.dataset_dir, self.usage = dataset_dir, usage
         parts = ("train", "dev") if usage in (None, "all") else (usage,)

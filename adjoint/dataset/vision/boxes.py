@@ -6,7 +6,7 @@ Boxes are float32[n, 4 or more]: x and y of the upper left corner, width and hei
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -84,34 +84,33 @@ def _stretched(boxes: Array, before: Sequence[int], after: Sequence[int]) -> Arr
     return boxes
 
 
-class RandomHorizontalFlipWithBBox(_Boxed):
+class _RandomFlip(_Boxed):
+    """Flips an image and its boxes with a probability; `axis` is that of the coordinate in a box, `flip` the operation on the image."""
+
+    random = True
+    axis: ClassVar[int]
+    flip: ClassVar[type[HorizontalFlip | VerticalFlip]]
+
+    def __init__(self, prob: float = 0.5):
+        self.prob = check_probability(prob)
+
+    def on_both(self, array: Array, boxes: Array) -> tuple[Array, Array]:
+        if draws().uniform() >= self.prob:
+            return array, boxes
+        boxes[:, self.axis] = array.shape[1 - self.axis] - (boxes[:, self.axis] + boxes[:, self.axis + 2])
+        return self.flip().on_array(array), boxes
+
+
+class RandomHorizontalFlipWithBBox(_RandomFlip):
     """An image with its columns in reverse order, and its boxes, with a probability."""
 
-    random = True
-
-    def __init__(self, prob: float = 0.5):
-        self.prob = check_probability(prob)
-
-    def on_both(self, array: Array, boxes: Array) -> tuple[Array, Array]:
-        if draws().uniform() >= self.prob:
-            return array, boxes
-        boxes[:, 0] = array.shape[1] - (boxes[:, 0] + boxes[:, 2])
-        return HorizontalFlip().on_array(array), boxes
+    axis, flip = 0, HorizontalFlip
 
 
-class RandomVerticalFlipWithBBox(_Boxed):
+class RandomVerticalFlipWithBBox(_RandomFlip):
     """An image with its rows in reverse order, and its boxes, with a probability."""
 
-    random = True
-
-    def __init__(self, prob: float = 0.5):
-        self.prob = check_probability(prob)
-
-    def on_both(self, array: Array, boxes: Array) -> tuple[Array, Array]:
-        if draws().uniform() >= self.prob:
-            return array, boxes
-        boxes[:, 1] = array.shape[0] - (boxes[:, 1] + boxes[:, 3])
-        return VerticalFlip().on_array(array), boxes
+    axis, flip = 1, VerticalFlip
 
 
 class ResizeWithBBox(_Boxed):

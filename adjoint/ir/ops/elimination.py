@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -50,12 +50,15 @@ NOT_FINITE = {0: [[[math.inf, 2.0, 0.5], [1.0, 3.0, 1.0], [-1.0, 0.25, 2.0]], [[
 class SquareMatrices(Op):
     """An op on the square matrices in the last two axes."""
 
+    matrices: ClassVar[str] = "x"
+    """The name of the operand that holds them."""
+
     def checked(self, x: Any) -> TensorType:
         """Return the type of the operand; raise TypeError or ValueError unless it holds square matrices of floats."""
         if not isinstance(x, TensorType) or not x.dtype.is_float:
-            raise mistake(self, "x", "a tensor of floating point numbers", x, TypeError)
+            raise mistake(self, self.matrices, "a tensor of floating point numbers", x, TypeError)
         if x.rank < 2 or x.shape[-1] != x.shape[-2]:
-            raise mistake(self, "x", "square matrices, of shape [..., n, n]", x)
+            raise mistake(self, self.matrices, "square matrices, of shape [..., n, n]", x)
         return x
 
     def per_matrix(self, x: Any) -> TensorType:

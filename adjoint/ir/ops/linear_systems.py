@@ -44,6 +44,8 @@ def triangle(b: Builder, x: Atom, *, lower: bool, diagonal: float) -> Atom:
 class _System(SquareMatrices):
     """An op on square matrices a [..., n, n] and columns b [..., n, m]."""
 
+    matrices = "a"
+
     def infer(self, a: Any, b: Any) -> TensorType:
         self.checked(a)
         if not isinstance(b, TensorType) or b.dtype is not a.dtype:
@@ -51,13 +53,6 @@ class _System(SquareMatrices):
         if b.rank != a.rank or b.shape[:-1] != a.shape[:-1]:
             raise mistake(self, "b", f"columns of {a.shape[-1]} elements for each matrix of {a}", b)
         return b
-
-    def checked(self, x: Any) -> TensorType:
-        if not isinstance(x, TensorType) or not x.dtype.is_float:
-            raise mistake(self, "a", "a tensor of floating point numbers", x, TypeError)
-        if x.rank < 2 or x.shape[-1] != x.shape[-2]:
-            raise mistake(self, "a", "square matrices, of shape [..., n, n]", x)
-        return x
 
 
 @operation

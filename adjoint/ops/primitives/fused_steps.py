@@ -8,21 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint.ir.types import F16, F32, DType
-from adjoint.ops.arguments import filler, flag, operand, real, wrong
+from adjoint.ops.arguments import flag, operand, real, wrong
 from adjoint.ops.arithmetic import maximum, sqrt
 from adjoint.ops.primitive import Primitive
-from adjoint.ops.shapes import reshape
+from adjoint.ops.primitives.optimizers import scalar_of
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["FusedAdaFactor", "FusedCastAdamWeightDecay"]
-
-
-def _number(op: str, argument: str, value: Any, dtype: DType) -> Tensor:
-    if not isinstance(value, Tensor):
-        return filler(op, argument, value, dtype)
-    if value.size != 1:
-        raise wrong(op, argument, "a number or a Tensor of one element", value)
-    return reshape(value.astype(dtype, copy=False), ())
 
 
 def _floats(op: str, shape: tuple[int, ...] | None, kinds: tuple[DType, ...], **operands: Any) -> list[Tensor]:
@@ -53,7 +45,7 @@ class FusedCastAdamWeightDecay(Primitive):
     ) -> tuple[Tensor, Tensor, Tensor]:
         x, first, second, g = _floats(self.name, None, (F16, F32), var=var, m=m, v=v, gradient=gradient)
         given = {"lr": lr, "beta1": beta1, "beta2": beta2, "epsilon": epsilon, "decay": decay, "global_norm": global_norm}
-        rate, keep, keep_squares, small, shrink, norm = (_number(self.name, name, value, F32) for name, value in given.items())
+        rate, keep, keep_squares, small, shrink, norm = (scalar_of(self.name, name, value, F32) for name, value in given.items())
         g = g.astype(F32) / norm
         moment = first.astype(F32) * keep + g * (1.0 - keep)
         squares = second.astype(F32) * keep_squares + g * g * (1.0 - keep_squares)
@@ -128,7 +120,7 @@ class FusedAdaFactor(Primitive):
             _floats(op, (*x.shape[:-2], x.shape[-1]), kinds, exp_avg_sq_col=columns)
         given = {"clip_threshold": clip_threshold, "beta1": beta1, "beta2": beta2, "weight_decay": weight_decay,
                  "learning_rate": learning_rate}
-        clip, keep, keep_squares, shrink, rate = (_number(op, name, value, F32) for name, value in given.items())
+        clip, keep, keep_squares, shrink, rate = (scalar_of(op, name, value, F32) for name, value in given.items())
         wide = x.astype(F32)
         if self.enable_scale_parameter:
             rate = rate * maximum(root_of_mean_square(wide), least)

@@ -71,7 +71,7 @@ def _gradient(op: str, argument: str, gradient: Any, parameter: Tensor) -> Tenso
     return found.astype(parameter.dtype, copy=False)
 
 
-def _number(op: str, argument: str, value: Any, dtype: DType) -> Tensor:
+def scalar_of(op: str, argument: str, value: Any, dtype: DType) -> Tensor:
     """Return a number, or a Tensor of one element, as a 0-d tensor."""
     if not isinstance(value, Tensor):
         return filler(op, argument, value, dtype)
@@ -88,7 +88,7 @@ def _step(
     for x in written[1:]:
         widest = common_dtype(widest, x.dtype)
     named = (*numbers.items(), ("decay", decay), ("scale", scale))
-    scalars = [_number(op, name, value, widest.compute) for name, value in named]
+    scalars = [scalar_of(op, name, value, widest.compute) for name, value in named]
     g = _gradient(op, *gradient, written[0])
     if all(x.dtype is widest for x in written):
         update(step, written, *written, g, *scalars)
@@ -354,7 +354,7 @@ def _sparse_step(
     checked_on_host(index_check(op, "indices", 0, parameter.shape[0]), places)
     ordered = sort(places)[0]
     checked_on_host(distinct, places, conditions=lambda: [(ordered[1:] - ordered[:-1], Range(1, 2**63 - 1))])
-    scalars = [_number(op, name, value, parameter.dtype.compute) for name, value in (*numbers.items(), ("decay", 0.0), ("scale", 1.0))]
+    scalars = [scalar_of(op, name, value, parameter.dtype.compute) for name, value in (*numbers.items(), ("decay", 0.0), ("scale", 1.0))]
     rows = [gather(x, places, 0) for x in written]
     singles = reshape(places, (-1, 1))
     for x, value in zip(written, apply(step, *rows, g, *scalars), strict=True):
@@ -472,8 +472,8 @@ class LARSUpdate(Primitive):
             squares = operand(op, given, name)
             if squares.dtype is not weight.dtype:
                 raise wrong(op, name, f"of the dtype of 'weight', {weight.dtype}", squares, TypeError)
-            lengths.append(sqrt(_number(op, name, squares, dtype)))
-        decay, rate = _number(op, "weight_decay", weight_decay, dtype), _number(op, "learning_rate", learning_rate, dtype)
+            lengths.append(sqrt(scalar_of(op, name, squares, dtype)))
+        decay, rate = scalar_of(op, "weight_decay", weight_decay, dtype), scalar_of(op, "learning_rate", learning_rate, dtype)
         of_weight, of_gradient = lengths
         denominator = of_gradient + decay * of_weight + self.epsilon
         scale = where(denominator != 0, self.hyperpara * of_weight / where(denominator != 0, denominator, 1.0), 0.0)

@@ -43,7 +43,7 @@ from adjoint.runtime.graphs.inputs.templates import Template, flatten
 from adjoint.runtime.graphs.lock import lowering_lock
 from adjoint.runtime.graphs.lowering.forward_hooks import hooked_outline, outline_of
 from adjoint.runtime.graphs.lowering.lowering import Lowered, Subject, continued
-from adjoint.runtime.graphs.reports.history import CallCounts, MadeGraph
+from adjoint.runtime.graphs.reports.history import NO_REASON, CallCounts, MadeGraph
 from adjoint.runtime.graphs.reports.ways import (
     ALWAYS_CALLED,
     CODE_OF_THE_USER,
@@ -464,18 +464,20 @@ class Eagerly:
         if known.must_be_whole:
             raise graph.not_whole(EAGERLY, self._why(call))
         graph.checked(call)
-        why = None if known.calls is None else self._why(call)
+        calls = known.calls
+        why = NO_REASON if calls is None else self._why(call)
         if state.tracer is None and self._lasts():
-            self._use(call)
+            self._use(call, why)
         result = eagerly(call.named, *call.args, **call.kwargs)
-        if known.calls is not None and why is not None:
-            known.calls.took(graph.record, EAGERLY, why)
+        if calls is not None:
+            calls.took(graph.record, EAGERLY, why)
         return result
 
-    def _use(self, call: Call) -> None:
+    def _use(self, call: Call, why: Why) -> None:
         """Let the next calls try a function first that checks arguments and guards, and then calls the user's function.
 
         call  one that runs eagerly
+        why   the reason for reports
         """
         made = self._call_function
         if made is None:
@@ -487,7 +489,7 @@ class Eagerly:
                     f"if {' or '.join(f'{name} is None' for name in found)}: return NOT_RUN",
                     f"args, kwargs = {text.given}", f"return eagerly({', '.join(found)}, *args, **kwargs)"]
             made = self._call_function = text.function(None, body, {**references, "eagerly": eagerly})
-        call.known.use(self._graph.kind, made, self._graph.record, EAGERLY, self._why(call))
+        call.known.use(self._graph.kind, made, self._graph.record, EAGERLY, why)
 
 
 # -- along the path ----------------------------------------------------------------------------------------------------------
