@@ -12,6 +12,7 @@ from adjoint.ops import creation, parts, random_numbers
 from adjoint.ops.arguments import dtype_or, operand, sizes_argument, wrong
 from adjoint.ops.arithmetic import less
 from adjoint.ops.creation import arange, full, full_like, ones, ones_like, zeros, zeros_like
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.generator import stream_of
 from adjoint.runtime.tensor.random import drawn_from
 from adjoint.runtime.tensor.tensor import Tensor
@@ -27,26 +28,31 @@ def _sizes(op: str, size: tuple[Any, ...]) -> tuple[int, ...]:
     return sizes_argument(op, "size", size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size)
 
 
+@fusible
 def empty(*size: Any, dtype: DType | None = None, device: str | None = None, pin_memory: bool = False) -> Tensor:
     """Return zeros: uninitialised memory would make results depend on chance."""
     return creation.zeros(_sizes("Empty", size), dtype)
 
 
+@fusible
 def empty_like(input: Any, *, dtype: DType | None = None, device: str | None = None, pin_memory: bool = False) -> Tensor:
     """Return zeros with the shape and dtype of a tensor."""
     return creation.zeros_like(operand("EmptyLike", input), dtype=dtype)
 
 
+@fusible
 def eye(n: Any, m: Any = None, dtype: DType | None = None) -> Tensor:
     """Return a matrix of `n` rows and `m` (default `n`) columns with ones on the diagonal and zeros elsewhere."""
     return creation.eye(n, m, dtype)
 
 
+@fusible
 def linspace(start: Any, end: Any, steps: Any, *, dtype: DType | None = None) -> Tensor:
     """Return `steps` numbers from `start` to `end`, both included; Float32 by default."""
     return creation.linspace(start, end, steps).astype(dtype_or("LinSpace", dtype, F32), copy=False)
 
 
+@fusible
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Return the coordinates of a grid: each vector along its own axis, in order ("ij"), or with the first two axes exchanged ("xy")."""
     return parts.meshgrid(*tensors, indexing="ij" if indexing is None else indexing)
@@ -55,28 +61,33 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 # Random numbers ------------------------------------------------------------------------------------------------------
 
 
+@fusible
 def rand(*size: Any, generator: Any = None, dtype: DType | None = None, device: str | None = None) -> Tensor:
     """Return uniformly distributed random numbers in [0, 1)."""
     with drawn_from(stream_of("Rand", generator)):
         return random_numbers.rand(_sizes("Rand", size), dtype=dtype)
 
 
+@fusible
 def rand_like(input: Any, *, dtype: DType | None = None, device: str | None = None) -> Tensor:
     """Return uniformly distributed random numbers in [0, 1) with the shape and dtype of a tensor."""
     return random_numbers.rand_like(input, dtype=dtype)
 
 
+@fusible
 def randn(*size: Any, generator: Any = None, dtype: DType | None = None, device: str | None = None) -> Tensor:
     """Return normally distributed random numbers with mean 0 and standard deviation 1."""
     with drawn_from(stream_of("RandN", generator)):
         return random_numbers.randn(_sizes("RandN", size), dtype=dtype)
 
 
+@fusible
 def randn_like(input: Any, *, dtype: DType | None = None, device: str | None = None) -> Tensor:
     """Return normally distributed random numbers with mean 0 and standard deviation 1, with the shape and dtype of a tensor."""
     return random_numbers.randn_like(input, dtype=dtype)
 
 
+@fusible
 def randint(*args: Any, generator: Any = None, dtype: DType | None = None, device: str | None = None) -> Tensor:
     """Return Int64 random integers, at least `low` and less than `high`: randint(low, high, size), or randint(high, size) with low 0."""
     if len(args) not in (2, 3):
@@ -86,6 +97,7 @@ def randint(*args: Any, generator: Any = None, dtype: DType | None = None, devic
         return random_numbers.randint(low, high, size, dtype=I64 if dtype is None else dtype)
 
 
+@fusible
 def randint_like(input: Any, *args: Any, dtype: DType | None = None, device: str | None = None) -> Tensor:
     """Return random integers with the shape and dtype of a tensor: randint_like(input, low, high), or (input, high) with low 0."""
     if len(args) not in (1, 2):
@@ -94,12 +106,14 @@ def randint_like(input: Any, *args: Any, dtype: DType | None = None, device: str
     return random_numbers.randint_like(input, low, high, dtype=dtype)
 
 
+@fusible
 def randperm(n: Any, *, generator: Any = None, dtype: DType = I64) -> Tensor:
     """Return the numbers 0 to n - 1 in random order."""
     with drawn_from(stream_of("RandPerm", generator)):
         return random_numbers.randperm(n, dtype=dtype)
 
 
+@fusible
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, generator: Any = None) -> Tensor:
     """Return normally distributed random numbers, of shape `size`; if `mean` and `std` are Tensors, of the shape that they broadcast to."""
     if size is None:
@@ -111,6 +125,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, generator: Any = N
     return drawn * std + mean
 
 
+@fusible
 def bernoulli(input: Any, *, generator: Any = None) -> Tensor:
     """Return 1 with the probability given by each element, else 0, in the dtype of the probabilities."""
     p = operand("Bernoulli", input)
@@ -121,6 +136,7 @@ def bernoulli(input: Any, *, generator: Any = None) -> Tensor:
     return less(drawn.astype(p.dtype, copy=False), p).astype(p.dtype)
 
 
+@fusible
 def multinomial(input: Any, num_samples: Any, replacement: bool = False, *, generator: Any = None) -> Tensor:
     """Return Int64 indices drawn with the weights along the last axis, with or without replacement."""
     with drawn_from(stream_of("Multinomial", generator)):

@@ -9,6 +9,7 @@ from adjoint.ir.types import DType
 from adjoint.ops import matrices, reduction
 from adjoint.ops.arguments import axes_argument, dtype_or, flag, floating, operand
 from adjoint.ops.norms import norm_of_vectors
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["inv", "matrix_norm", "norm", "vector_norm"]
@@ -17,11 +18,13 @@ INSTEAD = {"qr": "compute it with NumPy on `x.asnumpy()` where no gradient is ne
 """What to write instead of functions of MindSpore that are missing here."""
 
 
+@fusible
 def inv(input: Any) -> Tensor:
     """Return the inverses of square matrices: see `ops.inverse`."""
     return matrices.inverse(input)
 
 
+@fusible
 def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """Return the norm of vectors over axes; without `dim`, of all elements as one vector: see `ops.norm`."""
     given = floating(operand("VectorNorm", x, "x"))
@@ -30,11 +33,13 @@ def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *,
     return norm_of_vectors("VectorNorm", given, ord, axes, flag("VectorNorm", "keepdim", keepdim))
 
 
+@fusible
 def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """Return the norm of matrices, which span two axes: see `ops.norm`."""
     return reduction.norm(A, ord, dim, keepdim, dtype=dtype)
 
 
+@fusible
 def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """Return the norm of vectors along one axis or of matrices in two; without `ord` and `dim`, of all elements as one vector: see
     `ops.norm`."""

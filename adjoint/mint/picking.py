@@ -12,6 +12,7 @@ from adjoint.ops.arguments import axis_argument, dimension, flag, number, operan
 from adjoint.ops.creation import full_like, zeros_like
 from adjoint.ops.picking import index_check, indices_argument, masked_select, nonzero, take
 from adjoint.ops.shapes import reshape
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.run_time_checks import checked_on_host
 from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor
 
@@ -23,6 +24,7 @@ __all__ = [
 # Selected ------------------------------------------------------------------------------------------------------------
 
 
+@fusible
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     """Return `input` where the condition is true, elsewhere `other`; for a condition alone, the coordinates where it is true, by axis."""
     if input is None and other is None:
@@ -30,11 +32,13 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     return arithmetic.where(condition, input, other)
 
 
+@fusible
 def gather(input: Any, dim: int, index: Any) -> Tensor:
     """Return for each index the element at its own position, but with the index as coordinate along `dim`."""
     return picking.gather_elements(input, dim, index)
 
 
+@fusible
 def index_select(input: Any, dim: int, index: Any) -> Tensor:
     """Return the slices along an axis at the given indices."""
     return picking.index_select(input, dim, index)
@@ -64,6 +68,7 @@ def _source(op: str, x: Tensor, places: Tensor, src: Any) -> Tensor:
     return reshape(parts.slice(src, (0,) * src.ndim, places.shape), (-1,))
 
 
+@fusible
 def scatter(input: Any, dim: int, index: Any, src: Any) -> Tensor:
     """Return `input` with the elements of `src`, or a number, written at the positions that `gather` would read; of equal positions the
     last counts."""
@@ -83,6 +88,7 @@ def scatter(input: Any, dim: int, index: Any, src: Any) -> Tensor:
     return reshape(arithmetic.where(touched > 0, put, flat), x.shape)
 
 
+@fusible
 def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Tensor:
     """Return `input` with the elements of `src` added at the positions that `gather` would read."""
     x = operand("ScatterAdd", input)
@@ -106,6 +112,7 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) 
 # Sorted --------------------------------------------------------------------------------------------------------------
 
 
+@fusible
 def sort(input: Any, *, dim: int = -1, descending: bool = False, stable: bool = False) -> tuple[Tensor, Tensor]:
     """Return the elements in order along an axis, and their indices; the sort is always stable."""
     flag("Sort", "stable", stable)
@@ -113,17 +120,20 @@ def sort(input: Any, *, dim: int = -1, descending: bool = False, stable: bool = 
     return values, places.astype(I64)
 
 
+@fusible
 def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """Return the indices that sort the elements along an axis."""
     return sort(input, dim=dim, descending=descending, stable=stable)[1]
 
 
+@fusible
 def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
     """Return the `k` largest (or smallest) elements along an axis, in order, and their indices."""
     values, places = ordering.topk(input, k, dim, largest, sorted)
     return values, places.astype(I64)
 
 
+@fusible
 def searchsorted(
     sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter: Any = None
 ) -> Tensor:

@@ -9,6 +9,7 @@ from adjoint.numpy import products
 from adjoint.ops import distances, linear
 from adjoint.ops.arguments import axis_argument, operand, real, wrong
 from adjoint.ops.linear import addbmm, addmm, addmv, einsum, matmul, mm, outer
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.operators import promoted
 from adjoint.runtime.tensor.tensor import Tensor
 
@@ -17,6 +18,7 @@ __all__ = ["addbmm", "addmm", "addmv", "baddbmm", "bmm", "cdist", "cross", "dot"
 _SUB = Sub()
 
 
+@fusible
 def bmm(input: Any, mat2: Any) -> Tensor:
     """Return the products of two stacks of matrices, [b, n, k] and [b, k, m]."""
     for name, x in (("input", input), ("mat2", mat2)):
@@ -25,16 +27,19 @@ def bmm(input: Any, mat2: Any) -> Tensor:
     return linear.bmm(input, mat2)
 
 
+@fusible
 def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """Return beta * input + alpha * (batch1 @ batch2), for each matrix of the batch."""
     return linear.baddbmm(input, batch1, batch2, beta, alpha)
 
 
+@fusible
 def mv(input: Any, vec: Any) -> Tensor:
     """Return the product of a matrix and a vector."""
     return linear.mv(input, vec)
 
 
+@fusible
 def dot(input: Any, other: Any) -> Tensor:
     """Return the inner product of two vectors of the same length."""
     a, b = operand("Dot", input), operand("Dot", other, "other")
@@ -43,11 +48,13 @@ def dot(input: Any, other: Any) -> Tensor:
     return linear.matmul(a, b)
 
 
+@fusible
 def vdot(input: Any, other: Any) -> Tensor:
     """Same as `dot`: there are no complex numbers."""
     return dot(input, other)
 
 
+@fusible
 def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
     """Return the cross products of vectors of 3 along an axis; by default the first axis of size 3."""
     a, b = operand("Cross", input), operand("Cross", other, "other")
@@ -61,6 +68,7 @@ def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
     return products.cross(a, b, axis=dim)
 
 
+@fusible
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
     """Return the distance of each row of [..., n, k] from each of [..., m, k]: (sum |d|**p)**(1/p); the maximum of |d| for inf, the number
     of nonzero d for 0.

@@ -33,6 +33,7 @@ from adjoint.ops.arguments import (
 from adjoint.ops.arithmetic import abs, clip_by_value, expm1, greater, less, where
 from adjoint.ops.parts import parted
 from adjoint.ops.shapes import reshape
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.operators import binary
 from adjoint.runtime.tensor.random_keys import next_key
 from adjoint.runtime.tensor.run_time_checks import is_run_time_number
@@ -51,6 +52,7 @@ _GELU = {name: Gelu(name) for name in ("none", "tanh")}
 _IDENTITY, _SELECT = Identity(), Select()
 
 
+@fusible
 def relu(input: Any, inplace: bool = False) -> Tensor:
     """Return max(x, 0); the gradient at 0 is 0.
 
@@ -66,6 +68,7 @@ def relu(input: Any, inplace: bool = False) -> Tensor:
     return x
 
 
+@fusible
 def relu6(x: Any) -> Tensor:
     """Return min(max(x, 0), 6)."""
     x = float_tensor("ReLU6", x, "x")
@@ -73,6 +76,7 @@ def relu6(x: Any) -> Tensor:
     return where(greater(x, six), six, apply(_RELU, x))
 
 
+@fusible
 def leaky_relu(input: Any, alpha: Any = 0.2) -> Tensor:
     """Return x, or `alpha` * x where x is negative; the gradient at 0 is the mean of both slopes.
 
@@ -94,6 +98,7 @@ def sloped(input: Any, alpha: Any, op: LeakyRelu) -> Tensor:
     return binary(op, x, alpha)
 
 
+@fusible
 def prelu(input: Any, weight: Any) -> Tensor:
     """Return x, or `weight` * x where x is negative, with one weight, or one for each channel (axis 1); the gradient at 0 is the weight.
     """
@@ -105,6 +110,7 @@ def prelu(input: Any, weight: Any) -> Tensor:
     return binary(_LEARNED, x, slope.astype(x.dtype, copy=False))
 
 
+@fusible
 def elu(input_x: Any, alpha: float = 1.0) -> Tensor:
     """Return x, or `alpha` * (exp(x) - 1) where x is negative."""
     x = float_tensor("Elu", input_x, "input_x")
@@ -120,6 +126,7 @@ def _exponential(x: Tensor, alpha: Any, scale: float, inner: float) -> Tensor:
     return out if scale == 1.0 else out * scale
 
 
+@fusible
 def celu(x: Any, alpha: float = 1.0) -> Tensor:
     """Return x, or `alpha` * (exp(x / alpha) - 1) where x is negative."""
     if number("CeLU", "alpha", alpha) == 0:
@@ -127,11 +134,13 @@ def celu(x: Any, alpha: float = 1.0) -> Tensor:
     return _exponential(float_tensor("CeLU", x, "x"), alpha, 1.0, 1.0 / alpha)
 
 
+@fusible
 def selu(input_x: Any) -> Tensor:
     """Return 1.0507 * x, or 1.0507 * 1.67326 * (exp(x) - 1) where x is negative."""
     return _exponential(float_tensor("SeLU", input_x, "input_x"), 1.6732632423543772, 1.0507009873554805, 1.0)
 
 
+@fusible
 def gelu(input: Any, approximate: str = "none") -> Tensor:
     """x * P(X <= x) for a normally distributed X; "tanh" approximates it by a tanh."""
     x = float_tensor("GeLU", input)
@@ -140,24 +149,28 @@ def gelu(input: Any, approximate: str = "none") -> Tensor:
     return apply(_GELU[approximate], x)
 
 
+@fusible
 def fast_gelu(x: Any) -> Tensor:
     """x * sigmoid(1.702 x)."""
     x = float_tensor("FastGeLU", x, "x")
     return x * apply(_SIGMOID, x * 1.702)
 
 
+@fusible
 def silu(input: Any) -> Tensor:
     """x * sigmoid(x)."""
     x = float_tensor("SiLU", input)
     return x * apply(_SIGMOID, x)
 
 
+@fusible
 def logsigmoid(x: Any) -> Tensor:
     """log(sigmoid(x))."""
     x = float_tensor("LogSigmoid", x, "x")
     return 0.0 - apply(_SOFTPLUS, -x)
 
 
+@fusible
 def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Tensor:
     """log(1 + exp(beta x)) / beta; x itself where beta x is above the threshold."""
     x = float_tensor("Softplus", input)
@@ -168,18 +181,21 @@ def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Tensor:
     return where(straight, x, bent if steep == 1 else bent / steep)
 
 
+@fusible
 def softsign(x: Any) -> Tensor:
     """x / (1 + |x|)."""
     x = float_tensor("Softsign", x, "x")
     return x / (abs(x) + 1.0)
 
 
+@fusible
 def mish(x: Any) -> Tensor:
     """x * tanh(softplus(x))."""
     x = float_tensor("Mish", x, "x")
     return x * apply(_TANH, softplus(x))
 
 
+@fusible
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """Return x clipped to the bounds."""
     low, high = number("HardTanh", "min_val", min_val), number("HardTanh", "max_val", max_val)
@@ -188,22 +204,26 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     return clip_by_value(float_tensor("HardTanh", input), low, high)
 
 
+@fusible
 def hardsigmoid(input: Any) -> Tensor:
     """Return (x + 3) / 6 clipped to 0 and 1; the gradient at -3 and 3 is 0."""
     return apply(_HARD_SIGMOID, float_tensor("HSigmoid", input))
 
 
+@fusible
 def hardswish(input: Any) -> Tensor:
     """x times `hardsigmoid` of it; the gradient at -3 is -1/2, at 3 it is 3/2."""
     return apply(_HARD_SWISH, float_tensor("HSwish", input))
 
 
+@fusible
 def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
     """Return x, or 0 where |x| <= `lambd`."""
     x = float_tensor("HShrink", input)
     return where(greater(abs(x), real("HShrink", "lambd", lambd)), x, constant(0.0, x.dtype))
 
 
+@fusible
 def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     """Return x moved toward 0 by `lambd`, or 0 where |x| is less."""
     x, width = float_tensor("SoftShrink", input), real("SoftShrink", "lambd", lambd)
@@ -211,18 +231,21 @@ def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     return where(greater(x, width), x - width, where(less(x, -width), x + width, zero))
 
 
+@fusible
 def tanhshrink(input: Any) -> Tensor:
     """x - tanh(x), of integers in Float32."""
     x = floating(operand("TanhShrink", input))
     return x - apply(_TANH, x)
 
 
+@fusible
 def threshold(input: Any, thr: float, value: float) -> Tensor:
     """Return x, or `value` where x <= `thr`."""
     x = operand("Threshold", input)
     return where(greater(x, number("Threshold", "thr", thr)), x, filler("Threshold", "value", value, x.dtype))
 
 
+@fusible
 def glu(x: Any, axis: int = -1) -> Tensor:
     """Return the first half along an axis times the sigmoid of the second."""
     x = float_tensor("GLU", x, "x")
@@ -250,16 +273,19 @@ def _softmax(op: Any, name: str, x: Any, axis: Any, dtype: Any, argument: str) -
     return apply(made(op, place), found)
 
 
+@fusible
 def softmax(input: Any, axis: int = -1, *, dtype: DType | None = None) -> Tensor:
     """Return exponentials divided by their sum along an axis."""
     return _softmax(along.Softmax, "Softmax", input, axis, dtype, "input")
 
 
+@fusible
 def log_softmax(logits: Any, axis: int = -1) -> Tensor:
     """Return the logarithm of `softmax`, computed without rounding the softmax."""
     return _softmax(along.LogSoftmax, "LogSoftmax", logits, axis, None, "logits")
 
 
+@fusible
 def softmin(x: Any, axis: int = -1, *, dtype: DType | None = None) -> Tensor:
     """Return softmax of the negative."""
     return softmax(-operand("Softmin", x, "x"), axis, dtype=dtype)

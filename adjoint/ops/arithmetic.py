@@ -20,6 +20,7 @@ from adjoint.ir.ops.transcendental import XLogY
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I64, U64, DType
 from adjoint.ops.arguments import choice, filler, flag, floating, integer, number, operand, real, wrong
 from adjoint.ops.generated import *  # noqa: F403
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.operators import binary, combined, divided, nearest_in
 from adjoint.runtime.tensor.promotion import scalar_dtype
 from adjoint.runtime.tensor.run_time_checks import is_run_time_number
@@ -49,6 +50,7 @@ def added(input: Any, other: Any, alpha: int | float = 1) -> Tensor:
     return binary(_ADD, input, _scaled("Add", other, alpha))
 
 
+@fusible
 def subtract(input: Any, other: Any, *, alpha: int | float = 1) -> Tensor:
     """input - alpha * other."""
     return binary(_SUB, input, _scaled("Subtract", other, alpha))
@@ -64,6 +66,7 @@ def _scaled(op: str, other: Any, alpha: Any) -> Any:
     return binary(_MUL, other, factor) if isinstance(other, Tensor) else other * factor
 
 
+@fusible
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """input / other; integers divide as Float32.
 
@@ -90,11 +93,13 @@ def _as_number(x: Any, beside: Any) -> Any:
     return cast(x, beside.dtype) if kept else x
 
 
+@fusible
 def true_divide(dividend: Any, divisor: Any) -> Tensor:
     """dividend / divisor; integers divide as Float32."""
     return divided(dividend, divisor)
 
 
+@fusible
 def fmod(input: Any, other: Any) -> Tensor:
     """Return the remainder of input / other with the sign of input, exactly as C's fmod.
 
@@ -108,6 +113,7 @@ def truncated_mod(x: Any, y: Any) -> Tensor:
     return binary(_FMOD, x, y)
 
 
+@fusible
 def xlogy(input: Any, other: Any) -> Tensor:
     """input * log(other), 0 where input is 0 unless other is NaN.
 
@@ -132,6 +138,7 @@ def flat_power(x: Tensor, power: float) -> Tensor:
     return where(nothing, zero if power > 0 else constant(math.inf, x.dtype), pow(where(nothing, one, x), power))
 
 
+@fusible
 def lerp(input: Any, end: Any, weight: Any) -> Tensor:
     """input + weight * (end - input)."""
     operand("Lerp", input)
@@ -139,6 +146,7 @@ def lerp(input: Any, end: Any, weight: Any) -> Tensor:
     return input + weight * (end - input)
 
 
+@fusible
 def addcmul(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Tensor:
     """Return input + value * tensor1 * tensor2; among integers, a number is truncated to an integer."""
     product = operand("Addcmul", tensor1, "tensor1") * operand("Addcmul", tensor2, "tensor2")
@@ -147,11 +155,13 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Tensor:
     return operand("Addcmul", input) + product * value
 
 
+@fusible
 def addcdiv(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Tensor:
     """input + value * tensor1 / tensor2."""
     return operand("Addcdiv", input) + operand("Addcdiv", tensor1, "tensor1") / operand("Addcdiv", tensor2, "tensor2") * value
 
 
+@fusible
 def addn(x: Any) -> Tensor:
     """Return the sum of a list of tensors of one shape and dtype, added from left to right."""
     if isinstance(x, Tensor):
@@ -170,6 +180,7 @@ def addn(x: Any) -> Tensor:
 # Comparison ---------------------------------------------------------------------------------------------------------
 
 
+@fusible
 def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Return whether |input - other| <= atol + rtol * |other|; equal infinities are close, two NaN only if `equal_nan`."""
     def is_close(first: Tensor, second: Tensor) -> Tensor:
@@ -199,21 +210,25 @@ def _distance(x: Tensor, y: Tensor) -> Tensor:
 # Logic and bits -----------------------------------------------------------------------------------------------------
 
 
+@fusible
 def bitwise_and(input: Any, other: Any) -> Tensor:
     """Return the bitwise and of integers or bools."""
     return operand("BitwiseAnd", input) & other
 
 
+@fusible
 def bitwise_or(input: Any, other: Any) -> Tensor:
     """Return the bitwise or of integers or bools."""
     return operand("BitwiseOr", input) | other
 
 
+@fusible
 def bitwise_xor(input: Any, other: Any) -> Tensor:
     """Return the bitwise exclusive or of integers or bools."""
     return operand("BitwiseXor", input) ^ other
 
 
+@fusible
 def invert(x: Any) -> Tensor:
     """Return the bitwise complement of integers or bools."""
     given = operand("Invert", x, "x")
@@ -223,11 +238,13 @@ def invert(x: Any) -> Tensor:
 # One operand --------------------------------------------------------------------------------------------------------
 
 
+@fusible
 def reciprocal(input: Any) -> Tensor:
     """1 / input; of integers in Float32."""
     return divided(1, operand("Reciprocal", input))
 
 
+@fusible
 def round(input: Any, *, decimals: int = 0) -> Tensor:
     """Return the input rounded to the given number of decimals, halves to even."""
     x = operand(_ROUND, input)
@@ -239,6 +256,7 @@ def round(input: Any, *, decimals: int = 0) -> Tensor:
     return apply(_ROUND, x) if places == 0 else apply(_ROUND, x * 10.0**places) / 10.0**places
 
 
+@fusible
 def trunc(input: Any) -> Tensor:
     """Return the input rounded toward zero."""
     x = operand("Trunc", input)
@@ -247,6 +265,7 @@ def trunc(input: Any) -> Tensor:
     return apply(_SELECT, apply(_LESS, x, constant(0.0, x.dtype)), apply(_CEIL, x), apply(_FLOOR, x))
 
 
+@fusible
 def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """Replace NaN and the infinities: by default with 0 and the largest numbers of the dtype."""
     x = operand("NanToNum", input)
@@ -260,6 +279,7 @@ def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None
     return where(equal(x, -math.inf), for_low, where(equal(x, infinity), for_high, where(isnan(x), for_nan, x)))
 
 
+@fusible
 def identity(x: Any) -> Any:
     """Return x itself, a Tensor, or a tuple or list of them; gradients flow through."""
     if isinstance(x, (tuple, list)):
@@ -292,6 +312,7 @@ def cast(input: Any, dtype: Any) -> Tensor:
     return apply(made(Cast, dtype), operand("Cast", input))
 
 
+@fusible
 def type_as(input: Any, other: Any) -> Tensor:
     """`input` in the dtype of `other`."""
     return apply(made(Cast, operand("TypeAs", other, "other").dtype), operand("TypeAs", input))
@@ -300,6 +321,7 @@ def type_as(input: Any, other: Any) -> Tensor:
 # Choice -------------------------------------------------------------------------------------------------------------
 
 
+@fusible
 def select(condition: Any, input: Any, other: Any) -> Tensor:
     """Return `input` where the condition is true, elsewhere `other`; the shapes broadcast.
 
@@ -314,11 +336,13 @@ def select(condition: Any, input: Any, other: Any) -> Tensor:
     raise wrong(_SELECT, "input", "a Tensor or a number", input, TypeError)
 
 
+@fusible
 def where(condition: Any, input: Any, other: Any) -> Tensor:
     """Return `input` where the condition is true, elsewhere `other`; the shapes broadcast."""
     return select(condition, input, other)
 
 
+@fusible
 def masked_fill(input_x: Any, mask: Any, value: Any) -> Tensor:
     """Return `value` where the mask is true, elsewhere the elements of `input_x`."""
     x = operand("MaskedFill", input_x, "input_x")
@@ -339,6 +363,7 @@ def _bound(name: str, x: Tensor, bound: Any) -> Any:
     return nearest_in(x.dtype, found) if whole and x.dtype.is_integer else found
 
 
+@fusible
 def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     """Return each element, or `min` where it is below and `max` where it is above; `max` if `min` is above `max`.
 
@@ -358,11 +383,13 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     return x
 
 
+@fusible
 def clip(input: Any, min: Any = None, max: Any = None) -> Any:
     """As `clamp`."""
     return clamp(input, min, max)
 
 
+@fusible
 def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None) -> Any:
     """Clip each element to the bounds, in its own dtype; where it is equal to a bound, half the gradient is that bound's.
 

@@ -23,6 +23,7 @@ from adjoint.ops.diagonals import diagonal
 from adjoint.ops.parts import concat
 from adjoint.ops.reduction import sum
 from adjoint.ops.shapes import broadcast_to, expand_dims, moveaxis, reshape
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
@@ -85,6 +86,7 @@ def _taken(x: Tensor, places: Array) -> Tensor:
 # Made, read and replaced ---------------------------------------------------------------------------------------------
 
 
+@fusible
 def matrix_diag(x: Any, k: Any = 0, num_rows: Any = -1, num_cols: Any = -1, padding_value: Any = 0, align: str = "RIGHT_LEFT") -> Tensor:
     """Return matrices with given diagonals, in the last axis of `x` one of them or in the last two several, and a number elsewhere.
 
@@ -130,6 +132,7 @@ def _with_diagonals(x: Tensor, count: int, inside: Array, row: Array, column: Ar
     return apply(_SELECT, Tensor(there), found, beside)
 
 
+@fusible
 def matrix_diag_part(x: Any, k: Any, padding_value: Any, align: str = "RIGHT_LEFT") -> Tensor:
     """Return diagonals of the matrices in the last two axes: one in the last axis, or several in the last two, shorter ones filled up.
 
@@ -155,6 +158,7 @@ def matrix_diag_part(x: Any, k: Any, padding_value: Any, align: str = "RIGHT_LEF
     return found if low < high else reshape(found, (*lead, inside.shape[1]))
 
 
+@fusible
 def matrix_set_diag(x: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LEFT") -> Tensor:
     """Return the matrices in the last two axes with their diagonals replaced: by one in the last axis of `diagonal`, or several in its last
     two.
@@ -177,6 +181,7 @@ def matrix_set_diag(x: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LEFT"
     return _with_diagonals(new, high - low + 1, inside, row, column, given, rows, columns)
 
 
+@fusible
 def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Return matrices, in the axes `dim1` and `dim2`, with the last axis of the input on the diagonal `offset` and 0 elsewhere."""
     op = "DiagEmbed"
@@ -191,6 +196,7 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
     return moveaxis(matrix_diag(x, shift), (-2, -1), (first, second))
 
 
+@fusible
 def diagflat(input: Any, offset: int = 0) -> Tensor:
     """Return a matrix with the elements of the input on the diagonal `offset` and 0 elsewhere."""
     x, shift = operand("DiagFlat", input), integer("DiagFlat", "offset", offset)
@@ -199,6 +205,7 @@ def diagflat(input: Any, offset: int = 0) -> Tensor:
     return matrix_diag(reshape(x, (-1,)), shift, padding_value=False if x.dtype is BOOL else 0)
 
 
+@fusible
 def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """Return the input with `src` in place of the diagonals of the matrices in two axes."""
     op = "DiagonalScatter"
@@ -217,6 +224,7 @@ def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2:
     return moveaxis(matrix_set_diag(moved, new.astype(x.dtype, copy=False), shift), (-2, -1), axes)
 
 
+@fusible
 def matrix_band_part(x: Any, lower: Any, upper: Any) -> Tensor:
     """Return the matrices in the last two axes with 0 but for the main diagonal, `lower` diagonals below and `upper` above it.
 
@@ -245,6 +253,7 @@ def matrix_band_part(x: Any, lower: Any, upper: Any) -> Tensor:
 # Sums and blocks -----------------------------------------------------------------------------------------------------
 
 
+@fusible
 def trace(input: Any) -> Tensor:
     """Return the sum of the main diagonal of a matrix, in its dtype."""
     x = operand("Trace", input)
@@ -255,6 +264,7 @@ def trace(input: Any) -> Tensor:
     return sum(diagonal(x), dtype=x.dtype)
 
 
+@fusible
 def block_diag(*inputs: Any) -> Tensor:
     """Return a matrix with matrices along its diagonal, and 0 elsewhere; numbers and vectors count as rows."""
     op = "BlockDiag"

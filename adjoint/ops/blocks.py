@@ -22,6 +22,7 @@ from adjoint.ops.picking import index_check, indices_argument
 from adjoint.ops.reduction import amax
 from adjoint.ops.shapes import expand_dims, moveaxis, permute, reshape, swapaxes
 from adjoint.ops.shapes import shape as sizes_of
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.run_time_checks import checked_on_host, needs_values
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
@@ -39,16 +40,19 @@ def _each(op: str, inputs: Any, wanted: Any) -> Any:
     return tuple(reshape(x, wanted(x.shape)) for x in tensors_argument(op, "inputs", inputs))
 
 
+@fusible
 def atleast_1d(inputs: Any) -> Any:
     """Return a Tensor, or a tuple for several, with at least one axis."""
     return _each("AtLeast1d", inputs, lambda sizes: sizes or (1,))
 
 
+@fusible
 def atleast_2d(inputs: Any) -> Any:
     """Return a Tensor, or a tuple for several, with at least two axes, axes of 1 added in front."""
     return _each("AtLeast2d", inputs, lambda sizes: (*(1,) * (2 - len(sizes)), *sizes))
 
 
+@fusible
 def atleast_3d(inputs: Any) -> Any:
     """Return a Tensor, or a tuple for several, with at least three axes: a vector lies along axis 1, a matrix along axes 0 and 1."""
     def wanted(sizes: tuple[int, ...]) -> tuple[int, ...]:
@@ -64,11 +68,13 @@ def dyn_shape(input_x: Any) -> Tensor:
     return Tensor(list(sizes_of(operand("DynShape", input_x, "input_x"))), I64)
 
 
+@fusible
 def deepcopy(input_x: Any) -> Tensor:
     """Return a copy in memory of its own."""
     return identity(operand("DeepCopy", input_x, "input_x"))
 
 
+@fusible
 def rot90(input: Any, k: int, dims: Any) -> Tensor:
     """Rotate the plane of two axes `k` times by 90 degrees, from the first towards the second."""
     x, times = operand("Rot90", input), integer("Rot90", "k", k) % 4
@@ -87,6 +93,7 @@ def rot90(input: Any, k: int, dims: Any) -> Tensor:
 # Joined and split ----------------------------------------------------------------------------------------------------
 
 
+@fusible
 def column_stack(tensors: Any) -> Tensor:
     """Concatenate tensors along axis 1, vectors as columns."""
     found = tensors_argument("ColumnStack", "tensors", tensors)
@@ -100,21 +107,25 @@ def _split(op: str, input: Any, indices_or_sections: Any, axis: int) -> tuple[Te
     return tensor_split(x, indices_or_sections, axis)
 
 
+@fusible
 def vsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Split along axis 0: into so many parts, or before the given indices."""
     return _split("VSplit", input, indices_or_sections, 0)
 
 
+@fusible
 def hsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Split along axis 1: into so many parts, or before the given indices."""
     return _split("HSplit", input, indices_or_sections, 1)
 
 
+@fusible
 def dsplit(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """Split along axis 2: into so many parts, or before the given indices."""
     return _split("DSplit", input, indices_or_sections, 2)
 
 
+@fusible
 def cartesian_prod(*inputs: Any) -> Tensor:
     """Return all rows of an element of each vector, those of the last one changing fastest."""
     vectors = tensors_argument("CartesianProd", "inputs", inputs)
@@ -126,6 +137,7 @@ def cartesian_prod(*inputs: Any) -> Tensor:
     return reshape(stack(meshgrid(*vectors, indexing="ij"), -1), (math.prod(x.size for x in vectors), len(vectors)))
 
 
+@fusible
 def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Tensor:
     """Return all choices of `r` elements of a vector, a row for each, in order; no element twice unless `with_replacement`.  Where there is
     none, the result is of shape (0,), Float32."""
@@ -144,6 +156,7 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Tens
     return apply(made(Gather, 0), x, Tensor(np.array(list(choices), np.int64)))
 
 
+@fusible
 def padding(x: Any, pad_dim_size: int = 8) -> Tensor:
     """Return the tensor, whose last axis has one element, with zeros behind it up to `pad_dim_size`."""
     given, size = operand("Padding", x, "x"), integer("Padding", "pad_dim_size", pad_dim_size)
@@ -154,6 +167,7 @@ def padding(x: Any, pad_dim_size: int = 8) -> Tensor:
     return framed(given, (*((0, 0),) * (given.ndim - 1), (0, size - 1)), 0)
 
 
+@fusible
 def mirror_pad(input_x: Any, paddings: Any, mode: Any) -> Tensor:
     """Return the tensor continued by its mirror image: paddings [n, 2], a Tensor; "REFLECT" leaves the edge out, "SYMMETRIC" repeats it."""
     x = operand("MirrorPad", input_x, "input_x")
@@ -179,6 +193,7 @@ def mirror_pad(input_x: Any, paddings: Any, mode: Any) -> Tensor:
 # Sequences -----------------------------------------------------------------------------------------------------------
 
 
+@fusible
 def reverse_sequence(x: Any, seq_lengths: Any, seq_dim: int, batch_dim: int = 0) -> Tensor:
     """Return the tensor with elements along `seq_dim` reversed, for each slice along `batch_dim` the first `seq_lengths` ones."""
     op = "ReverseSequence"
@@ -199,6 +214,7 @@ def reverse_sequence(x: Any, seq_lengths: Any, seq_dim: int, batch_dim: int = 0)
     return moveaxis(apply(made(Gather, 0), rows, place + start), (0, 1), (batch, along))
 
 
+@fusible
 def sequence_mask(lengths: Any, maxlen: int | None = None) -> Tensor:
     """Return for each length so many True followed by False, `maxlen` together, by default as many as the largest length."""
     given = operand("SequenceMask", lengths, "lengths")
@@ -235,6 +251,7 @@ def block(op: str, argument: str, given: Any, pairs_name: str, pairs: Any) -> tu
     return sizes, ends
 
 
+@fusible
 def space_to_batch_nd(input_x: Any, block_size: Any, paddings: Any) -> Tensor:
     """Return blocks of the last axes, padded with zeros, as slices along axis 0: element (i, j) of each block goes to slice number i, j.
 
@@ -259,6 +276,7 @@ def space_to_batch_nd(input_x: Any, block_size: Any, paddings: Any) -> Tensor:
     return reshape(permute(parted, order), (math.prod(sizes) * lead[0], *lead[1:], *outer))
 
 
+@fusible
 def batch_to_space_nd(input_x: Any, block_shape: Any, crops: Any) -> Tensor:
     """Return slices along axis 0 put together to blocks of the last axes, cut off at the ends: the inverse of `space_to_batch_nd`.
 

@@ -18,6 +18,7 @@ from adjoint.ops.picking import gathered
 from adjoint.ops.reduction import any as any_true
 from adjoint.ops.reduction import argmax
 from adjoint.ops.shapes import reshape
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.random_keys import next_key
 from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host
 from adjoint.runtime.tensor.tensor import Tensor, apply
@@ -27,6 +28,7 @@ __all__ = ["bounding_box_decode", "bounding_box_encode", "check_valid", "iou"]
 _SELECT = Select()
 
 
+@fusible
 def iou(anchor_boxes: Any, gt_boxes: Any, mode: str = "iou") -> Tensor:
     """Return the overlap of each of m true boxes [m, 4] with each of n anchors [n, 4], [m, n].
 
@@ -105,6 +107,7 @@ def _centers(boxes: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return (x0 + x1) * 0.5, (y0 + y1) * 0.5, x1 - x0 + 1.0, y1 - y0 + 1.0
 
 
+@fusible
 def bounding_box_encode(
     anchor_box: Any, groundtruth_box: Any, means: Any = (0.0, 0.0, 0.0, 0.0), stds: Any = (1.0, 1.0, 1.0, 1.0)
 ) -> Tensor:
@@ -121,6 +124,7 @@ def bounding_box_encode(
     return stack([(delta - m) / s for delta, m, s in zip(found, center, spread, strict=True)], 1)
 
 
+@fusible
 def bounding_box_decode(
     anchor_box: Any, deltas: Any, max_shape: Any, means: Any = (0.0, 0.0, 0.0, 0.0), stds: Any = (1.0, 1.0, 1.0, 1.0),
     wh_ratio_clip: float = 0.016,
@@ -155,6 +159,7 @@ def two_sizes(op: str, max_shape: Any) -> tuple[int, ...]:
     return sizes
 
 
+@fusible
 def check_valid(bboxes: Any, img_metas: Any) -> Tensor:
     """Return which boxes [n, 4] lie in an image: of the height and width in `img_metas`, each times the third number there."""
     op = "CheckValid"

@@ -17,6 +17,7 @@ from adjoint.ops.arguments import ArgumentMistake, choice, integer, only, operan
 from adjoint.ops.linear import bias_add
 from adjoint.ops.parts import framed
 from adjoint.ops.shapes import reshape, transpose
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose2d"]
@@ -134,6 +135,7 @@ def padding_argument(op: str, pad_mode: Any, padding: Any) -> Pairs | str:
     return mode
 
 
+@fusible
 def conv2d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Any = 1,
     groups: int = 1,
@@ -149,6 +151,7 @@ def conv2d(
     return out if bias is None else bias_add(out, bias)
 
 
+@fusible
 def conv1d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Any = 1,
     groups: int = 1,
@@ -170,6 +173,7 @@ def conv1d(
     return out if bias is None else bias_add(out, bias)
 
 
+@fusible
 def conv_transpose2d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
     dilation: Any = 1,
@@ -288,6 +292,7 @@ def volume_padding(op: str, pad_mode: Any, padding: Any) -> Sides | str:
     return tuple(zip(around[::2], around[1::2], strict=True))
 
 
+@fusible
 def conv3d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, pad_mode: str = "valid", padding: Any = 0, dilation: Any = 1,
     groups: int = 1,

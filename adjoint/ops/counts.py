@@ -22,6 +22,7 @@ from adjoint.ops.parts import concat, narrow
 from adjoint.ops.picking import gather_elements, indices_argument, unique
 from adjoint.ops.reduction import all, amax, amin, sum
 from adjoint.ops.shapes import broadcast_to, expand_dims, reshape, squeeze
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.promotion import common_dtype
 from adjoint.runtime.tensor.run_time_checks import TRUE, checked_on_host, needs_values
 from adjoint.runtime.tensor.tensor import Tensor, apply
@@ -65,6 +66,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
     return counted(places, count, ones_like(places, dtype=F32) if by is None else by.astype(F32, copy=False))
 
 
+@fusible
 def histc(input: Any, bins: int = 100, min: Any = 0.0, max: Any = 0.0) -> Tensor:
     """Return how many elements lie in each of `bins` intervals from `min` to `max`, or from the smallest to the largest element if both are
     equal; in the dtype of the input, of Float16 in Float32.  Elements outside are not counted.
@@ -117,6 +119,7 @@ def positions(op: str, row: Tensor, values: Tensor, behind: bool, to: DType) -> 
     return found.astype(to, copy=False)
 
 
+@fusible
 def searchsorted(
     sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter: Any = None
 ) -> Tensor:
@@ -141,6 +144,7 @@ def searchsorted(
     return positions(op, row, given, flag(op, "right", right) or side == "right", to)
 
 
+@fusible
 def bucketize(input: Any, boundaries: Any, *, right: bool = False) -> Tensor:
     """Return the number of the interval between ascending bounds that each element lies in (Int32): 0 before the first bound.
 
@@ -165,6 +169,7 @@ def _bounds(boundaries: Any, dtype: DType) -> Tensor:
 # Members -------------------------------------------------------------------------------------------------------------
 
 
+@fusible
 def intopk(x1: Any, x2: Any, k: Any) -> Tensor:
     """Return for each row of scores [n, classes] whether that of class x2 [n] is among the `k` largest.
 

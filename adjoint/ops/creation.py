@@ -18,6 +18,7 @@ from adjoint.ir.types import BOOL, F32, F64, I32, I64, DType, tensor
 from adjoint.ops.arguments import dtype_or, integer, number, operand, real, sizes_argument, whole, wrong
 from adjoint.ops.diagonals import on_diagonal
 from adjoint.ops.generated import pow
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.run_time_checks import is_run_time_number
 from adjoint.runtime.tensor.stored_number import stored_number
 from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor
@@ -40,11 +41,13 @@ def filled(op: str, sizes: tuple[int, ...], value: Any, dtype: DType) -> Tensor:
     return apply(made(Broadcast, tensor(dtype, sizes)), stored_number(op, value, dtype))
 
 
+@fusible
 def zeros(size: Any, dtype: DType | None = None) -> Tensor:
     """Return zeros; Float32 by default."""
     return filled("Zeros", sizes_argument("Zeros", "size", size), 0, dtype_or("Zeros", dtype, F32))
 
 
+@fusible
 def ones(shape: Any, dtype: DType | None = None) -> Tensor:
     """Return ones; Float32 by default."""
     return filled("Ones", sizes_argument("Ones", "shape", shape), 1, dtype_or("Ones", dtype, F32))
@@ -70,18 +73,21 @@ def fill(type: DType | None, shape: Any, value: Any) -> Tensor:
     return full(shape, value, dtype=type)
 
 
+@fusible
 def zeros_like(input: Any, *, dtype: DType | None = None) -> Tensor:
     """Zeros in the shape and dtype of a tensor."""
     x = operand("ZerosLike", input)
     return filled("ZerosLike", x.shape, 0, dtype_or("ZerosLike", dtype, x.dtype))
 
 
+@fusible
 def ones_like(input: Any, *, dtype: DType | None = None) -> Tensor:
     """Ones in the shape and dtype of a tensor."""
     x = operand("OnesLike", input)
     return filled("OnesLike", x.shape, 1, dtype_or("OnesLike", dtype, x.dtype))
 
 
+@fusible
 def full_like(input: Any, fill_value: Any, *, dtype: DType | None = None) -> Tensor:
     """Return a tensor filled with one number, in the shape and dtype of a tensor."""
     x = operand("FullLike", input)
@@ -94,6 +100,7 @@ def _bound(op: str, argument: str, value: Any) -> bool | int | float:
     return whole(op, argument, found) if type(found) is int else found
 
 
+@fusible
 def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: DType | None = None) -> Tensor:
     """Return the numbers from `start` to `end`, exclusive, `step` apart; Int64, or Float32 if one of them is a float."""
     first, last, apart = (_bound("Arange", name, v) for name, v in (("start", start), ("end", 0 if end is None else end), ("step", step)))
@@ -112,6 +119,7 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: DType | Non
     return values if values.dtype is to else apply(made(Cast, to), values)
 
 
+@fusible
 def range(start: Any, end: Any, step: Any, maxlen: int = 1000000) -> Tensor:
     """Return the numbers from `start` to `end`, exclusive, `step` apart; raise ValueError when there are more than `maxlen`."""
     found = arange(start, end, step, dtype=start.dtype if isinstance(start, Tensor) else None)
@@ -120,6 +128,7 @@ def range(start: Any, end: Any, step: Any, maxlen: int = 1000000) -> Tensor:
     return found
 
 
+@fusible
 def linspace(start: Any, end: Any, steps: Any) -> Tensor:
     """Return `steps` numbers from `start` to `end`, inclusive; Float32, or the dtype of a floating Tensor given."""
     count = integer("LinSpace", "steps", steps)
@@ -132,6 +141,7 @@ def linspace(start: Any, end: Any, steps: Any) -> Tensor:
     return apply(made(Cast, dtype), values)
 
 
+@fusible
 def logspace(start: Any, end: Any, steps: Any, base: Any = 10, *, dtype: DType = F32) -> Tensor:
     """Return `base`, an int, to the power of `steps` numbers from `start` to `end`, inclusive."""
     count, root = integer("LogSpace", "steps", steps), integer("LogSpace", "base", base)
@@ -143,6 +153,7 @@ def logspace(start: Any, end: Any, steps: Any, base: Any = 10, *, dtype: DType =
     return apply(made(Cast, dtype_or("LogSpace", dtype, F32)), pow(float(whole("LogSpace", "base", root)), exponents))
 
 
+@fusible
 def eye(n: Any, m: Any = None, dtype: DType | None = None) -> Tensor:
     """`n` rows of `m` (`n`) columns with ones on the diagonal, zeros elsewhere; Float32 by default."""
     rows = integer("Eye", "n", n)
@@ -152,6 +163,7 @@ def eye(n: Any, m: Any = None, dtype: DType | None = None) -> Tensor:
     return apply(made(Cast, dtype_or("Eye", dtype, F32)), on_diagonal(rows, columns))
 
 
+@fusible
 def scalar_to_tensor(input_x: Any, dtype: DType = F32) -> Tensor:
     """Return a number as a 0-d tensor."""
     value = number("ScalarToTensor", "input_x", input_x)

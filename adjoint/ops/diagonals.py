@@ -19,6 +19,7 @@ from adjoint.ops.arguments import (
     wrong,
 )
 from adjoint.ops.shapes import moveaxis, reshape
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = [
@@ -50,16 +51,19 @@ def on_diagonal(rows: int, columns: int) -> Tensor:
     return row == column
 
 
+@fusible
 def tril(input: Any, diagonal: int = 0) -> Tensor:
     """Return the lower triangles of the matrices in the last two axes, up to the given diagonal; 0 above."""
     return _triangle("Tril", input, diagonal, lower=True)
 
 
+@fusible
 def triu(input: Any, diagonal: int = 0) -> Tensor:
     """Return the upper triangles of the matrices in the last two axes, from the given diagonal on; 0 below."""
     return _triangle("Triu", input, diagonal, lower=False)
 
 
+@fusible
 def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """Return the diagonals of the matrices in two axes, along a new last axis."""
     x, shift = operand("Diagonal", input), integer("Diagonal", "offset", offset)
@@ -80,6 +84,7 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tenso
     return apply(made(Slice, (*none, bounds[0]), (*lead, bounds[1]), (*(1,) * len(lead), step)), flat)
 
 
+@fusible
 def diag(input: Any) -> Tensor:
     """Return a tensor of shape s + s with the elements of one of shape s on its diagonal, 0 elsewhere."""
     x = operand("Diag", input)

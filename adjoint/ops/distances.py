@@ -32,6 +32,7 @@ from adjoint.ops.linear import product as matrix_product
 from adjoint.ops.parts import flip, stack, unstack
 from adjoint.ops.reduction import amax, power_norm, sum
 from adjoint.ops.shapes import expand_dims, permute, reshape, squeeze
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["addr", "bidense", "cdist", "cov", "cross", "dist", "kron", "pdist", "renorm", "vander", "vecdot"]
@@ -39,6 +40,7 @@ __all__ = ["addr", "bidense", "cdist", "cov", "cross", "dist", "kron", "pdist", 
 # Products ------------------------------------------------------------------------------------------------------------
 
 
+@fusible
 def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """Return beta * x + alpha * (vec1 outer vec2); of integers with whole factors."""
     op = "Addr"
@@ -54,6 +56,7 @@ def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tens
     return given * factors[0] + matmul(reshape(first, (-1, 1)), reshape(second, (1, -1))) * factors[1]
 
 
+@fusible
 def kron(input: Any, other: Any) -> Tensor:
     """Return the Kronecker product: each element of `input` times the whole of `other`, in blocks."""
     x, y = operand("Kron", input), operand("Kron", other, "other")
@@ -66,6 +69,7 @@ def kron(input: Any, other: Any) -> Tensor:
     return reshape(spread, tuple(n * m for n, m in zip(first, second, strict=True)))
 
 
+@fusible
 def vecdot(x: Any, y: Any, *, axis: int = -1) -> Tensor:
     """Return the inner products of vectors along an axis; of integers in Int64."""
     first, second = operand("VecDot", x, "x"), operand("VecDot", y, "y")
@@ -73,6 +77,7 @@ def vecdot(x: Any, y: Any, *, axis: int = -1) -> Tensor:
     return sum(found, dimension("VecDot", axis, found, tensor="x"))
 
 
+@fusible
 def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
     """Return the cross products of vectors of 3 along an axis; by default the first axis of size 3."""
     a, b = operand("Cross", input), operand("Cross", other, "other")
@@ -91,6 +96,7 @@ def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
     return stack((u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]), along)
 
 
+@fusible
 def vander(x: Any, N: int | None = None) -> Tensor:
     """Return the Vandermonde matrix: the powers N - 1 to 0 of each element of a vector as a row; by default N is the vector's length."""
     column = operand("Vander", x, "x")
@@ -102,6 +108,7 @@ def vander(x: Any, N: int | None = None) -> Tensor:
     return pow(expand_dims(column, 1), expand_dims(flip(arange(count), 0), 0))
 
 
+@fusible
 def bidense(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
     """Return x1^T W x2 + b for vectors in the last axes of two tensors [..., n] and [..., m], and each matrix W of the weight [k, n, m]."""
     op = "BiDense"
@@ -126,6 +133,7 @@ def bidense(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
 # Covariances ---------------------------------------------------------------------------------------------------------
 
 
+@fusible
 def cov(input: Any, *, correction: Any = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
     """Return the covariance matrix of variables, a row of observations for each; of integers in Float32.
 
@@ -192,6 +200,7 @@ def distances(op: str, x1: Any, x2: Any, order: float) -> Tensor:
     return _length(abs(expand_dims(a, -2) - expand_dims(b, -3)), order)
 
 
+@fusible
 def cdist(x1: Any, x2: Any, p: float = 2.0) -> Tensor:
     """Return the distance of each row of [..., n, k] from each of [..., m, k]: (sum |d|**p)**(1/p); the maximum of |d| for inf, the number
     of nonzero d for 0.  The gradient of a distance of 0 is 0."""
@@ -210,6 +219,7 @@ def pdist(input: Any, p: float = 2.0) -> Tensor:
     return _length(abs(first - second), order)
 
 
+@fusible
 def dist(input: Any, other: Any, p: Any = 2) -> Tensor:
     """Return (sum |input - other|**p)**(1/p) over all elements; for tensors without dimensions their distance.
 
@@ -224,6 +234,7 @@ def dist(input: Any, other: Any, p: Any = 2) -> Tensor:
     return _length(abs(reshape(apart, (-1,))), float(order))
 
 
+@fusible
 def renorm(input: Any, p: int, axis: int, maxnorm: Any) -> Tensor:
     """Return the slices along an axis, those whose length (sum |x|**p)**(1/p) is above `maxnorm` scaled down to it."""
     x, order, most = float_tensor("Renorm", input), integer("Renorm", "p", p), real("Renorm", "maxnorm", maxnorm)

@@ -36,6 +36,7 @@ from adjoint.ops.arithmetic import (
     where,
 )
 from adjoint.ops.shapes import reshape
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.operators import combined
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
@@ -50,6 +51,7 @@ _MUL, _MAXIMUM, _MINIMUM, _SELECT = Mul(), Maximum(), Minimum(), Select()
 # Signs and parts -----------------------------------------------------------------------------------------------------
 
 
+@fusible
 def copysign(x: Any, other: Any) -> Tensor:
     """Return |x|, negated where `other` is less than 0; of integers in Float32.  `other` broadcasts to the shape of `x`, or `x` to its.
     """
@@ -63,11 +65,13 @@ def copysign(x: Any, other: Any) -> Tensor:
     return where(negative, neg(size), size)
 
 
+@fusible
 def signbit(input: Any) -> Tensor:
     """Return whether an element is less than 0; -0.0 is not, as in MindSpore."""
     return less(operand("SignBit", input), 0)
 
 
+@fusible
 def sgn(input: Any) -> Tensor:
     """Return the sign of each element: -1, 0 or 1."""
     return sign(operand("Sgn", input))
@@ -78,12 +82,14 @@ def positive(input: Any) -> Tensor:
     return operand("Positive", input)
 
 
+@fusible
 def frac(x: Any) -> Tensor:
     """Return the fractional part of each element, with its sign; of bools 0 in Int64."""
     given = operand("Frac", x, "x")
     return truncated_mod(cast(given, I64) if given.dtype is BOOL else given, 1)
 
 
+@fusible
 def heaviside(input: Any, values: Any) -> Tensor:
     """Return 0 where `input` is negative, 1 where it is positive, `values` where it is 0, and NaN where it is NaN."""
     x, at_zero = operand("Heaviside", input), operand("Heaviside", values, "values")
@@ -97,6 +103,7 @@ def heaviside(input: Any, values: Any) -> Tensor:
 # Steps and scales ----------------------------------------------------------------------------------------------------
 
 
+@fusible
 def ldexp(x: Any, other: Any) -> Tensor:
     """Return x * 2**other; of integers in Float32."""
     if not isinstance(x, Tensor) and not isinstance(other, Tensor):
@@ -116,12 +123,14 @@ _STEPS = {BF16: 2.0**-7, F16: 2.0**-10, F32: 2.0**-23, F64: 2.0**-52}
 """The distance from 1 to the next larger number, by dtype."""
 
 
+@fusible
 def eps(x: Any) -> Tensor:
     """Return the distance from 1 to the next larger number of the dtype, in the shape of `x`."""
     given = float_tensor("Eps", x, "x")
     return apply(made(Broadcast, given.type), constant(_STEPS[given.dtype], given.dtype))
 
 
+@fusible
 def float_power(input: Any, exponent: Any) -> Tensor:
     """Return `input` to the power of `exponent`, in Float64; one of them is a Tensor."""
     if not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
@@ -131,6 +140,7 @@ def float_power(input: Any, exponent: Any) -> Tensor:
     return pow(*pair)
 
 
+@fusible
 def float_power_ext(input: Any, exponent: Any) -> Tensor:
     """Return `input` to the power of `exponent`, in Float64; one of them is a Tensor."""
     return float_power(input, exponent)
@@ -141,6 +151,7 @@ def real(input: Any) -> Tensor:
     return operand("Real", input)
 
 
+@fusible
 def hypot(input: Any, other: Any) -> Tensor:
     """Return sqrt(input**2 + other**2); the squares of Float32 and narrower types neither overflow nor underflow."""
     def length(first: Tensor, second: Tensor) -> Tensor:
@@ -163,11 +174,13 @@ def _bounded(op: Any, first_wins: Any, input: Any, other: Any) -> Tensor:
     return combined(op, input, other, chosen)
 
 
+@fusible
 def fmax(input: Any, other: Any) -> Tensor:
     """Return the larger of two, the one that is a number where the other is NaN; the gradient is that of `input` where they are equal."""
     return _bounded(_MAXIMUM, lambda x, y: x >= y, input, other)
 
 
+@fusible
 def fmin(input: Any, other: Any) -> Tensor:
     """Return the smaller of two, the one that is a number where the other is NaN; the gradient is that of `input` where they are equal."""
     return _bounded(_MINIMUM, lambda x, y: x <= y, input, other)
@@ -176,18 +189,21 @@ def fmin(input: Any, other: Any) -> Tensor:
 # Formulas ------------------------------------------------------------------------------------------------------------
 
 
+@fusible
 def deg2rad(x: Any) -> Tensor:
     """Return degrees as radians, x * pi / 180."""
     given = float_tensor("Deg2Rad", x, "x")
     return given * (math.pi / 180.0) if given.dtype is F16 else given * math.pi / 180.0
 
 
+@fusible
 def rad2deg(x: Any) -> Tensor:
     """Return radians as degrees, x * 180 / pi."""
     given = float_tensor("Rad2Deg", x, "x")
     return given * (180.0 / math.pi) if given.dtype is F16 else given * 180.0 / math.pi
 
 
+@fusible
 def logit(input: Any, eps: float | None = None) -> Tensor:
     """Return log(x / (1 - x)); with an `eps` of at least 0 of the input limited to [eps, 1 - eps]."""
     x, bound = float_tensor("Logit", input), -1.0 if eps is None else float_only("Logit", "eps", eps)
@@ -195,6 +211,7 @@ def logit(input: Any, eps: float | None = None) -> Tensor:
     return log(z / (1.0 - z))
 
 
+@fusible
 def xdivy(x: Any, y: Any) -> Tensor:
     """Return x / y, 0 where x is 0; raise TypeError for integers and bools."""
     def quotient(first: Tensor, second: Tensor) -> Tensor:
@@ -206,6 +223,7 @@ def xdivy(x: Any, y: Any) -> Tensor:
     return combined(_MUL, x, y, quotient)
 
 
+@fusible
 def inv(x: Any) -> Tensor:
     """Return 1 / x; of integers in Float32."""
     return reciprocal(operand("Inv", x, "x"))
@@ -219,21 +237,25 @@ def _infinite(op: str, input: Any, sign_: int) -> Tensor:
     return equal(float_tensor(op, x), sign_ * math.inf)
 
 
+@fusible
 def isposinf(input: Any) -> Tensor:
     """Return for each element of a Tensor of floats whether it is positive infinity."""
     return _infinite("IsPosInf", input, 1)
 
 
+@fusible
 def isneginf(input: Any) -> Tensor:
     """Return for each element of a Tensor of floats whether it is negative infinity."""
     return _infinite("IsNegInf", input, -1)
 
 
+@fusible
 def isnan_ext(tensor: Any) -> Tensor:
     """Return for each element whether it is NaN."""
     return isnan(tensor)
 
 
+@fusible
 def isreal(input: Any) -> Tensor:
     """Return True for each element, since complex numbers are not supported."""
     x = operand("IsReal", input)
@@ -264,6 +286,7 @@ def is_complex(input: Any) -> bool:
     return False
 
 
+@fusible
 def approximate_equal(x: Any, y: Any, tolerance: float = 1e-05) -> Tensor:
     """Return whether two tensors of floats, of one shape, differ by less than a tolerance."""
     bound = arguments.real("ApproximateEqual", "tolerance", tolerance)

@@ -10,6 +10,7 @@ from typing import Any
 from adjoint.ir.ops.logic import BitwiseOr, ShiftLeft, ShiftRight
 from adjoint.ops.arguments import operand, whole, wrong
 from adjoint.ops.arithmetic import abs, div, equal, floor_div, mod, truncated_mod, where
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.operators import combined
 from adjoint.runtime.tensor.run_time_checks import emitting
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
@@ -52,11 +53,13 @@ def _integer_tensors(op: str, input: Any, other: Any) -> tuple[Tensor, Tensor]:
     return first, second
 
 
+@fusible
 def gcd(input: Any, other: Any) -> Tensor:
     """Return the greatest common divisor of integers; that of two zeros is 0."""
     return combined(_BITS, *_integer_tensors("Gcd", input, other), common_divisor)
 
 
+@fusible
 def lcm(input: Any, other: Any) -> Tensor:
     """Return the least common multiple of integers; 0 if one is 0."""
     return combined(_BITS, *_integer_tensors("Lcm", input, other), common_multiple)
@@ -65,11 +68,13 @@ def lcm(input: Any, other: Any) -> Tensor:
 # Division toward zero ------------------------------------------------------------------------------------------------
 
 
+@fusible
 def truncate_div(x: Any, y: Any) -> Tensor:
     """Return x / y rounded toward zero; integers divided by 0 are 0."""
     return div(x, y, rounding_mode="trunc")
 
 
+@fusible
 def truncate_mod(x: Any, y: Any) -> Tensor:
     """Return the remainder of x / y with the sign of x, exactly as C's fmod."""
     return truncated_mod(x, y)
@@ -94,11 +99,13 @@ def _shifted(op: Any, input: Any, other: Any) -> Tensor:
     return apply(op, pair["input"], pair["other"])
 
 
+@fusible
 def bitwise_left_shift(input: Any, other: Any) -> Tensor:
     """Return the bits of `input` shifted left by `other`; 0 if that is negative or not less than the number of bits."""
     return _shifted(_LEFT, input, other)
 
 
+@fusible
 def bitwise_right_shift(input: Any, other: Any) -> Tensor:
     """Return input / 2**other rounded down; for an `other` that is negative or not less than the number of bits, 0, or -1 of negative
     integers."""

@@ -31,6 +31,7 @@ from adjoint.ops.picking import gathered, indices_argument
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.memory.op_plans import pairs_of
 from adjoint.runtime.process.tracer import tracing
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.operators import binary, promoted
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
@@ -68,6 +69,7 @@ def product(op: str, a: Tensor, b: Tensor, *, ta: bool = False, tb: bool = False
     return apply(_PRODUCTS[ta, tb], a, b)
 
 
+@fusible
 def matmul(input: Any, other: Any) -> Tensor:
     """Return the product of matrices, as `@`: a tensor of one axis is a row on the left and a column on the right; others broadcast."""
     try:
@@ -100,11 +102,13 @@ def of_any_rank(op: str, a: Tensor, b: Tensor, *, ta: bool = False, tb: bool = F
     return out
 
 
+@fusible
 def mm(input: Any, mat2: Any) -> Tensor:
     """Return the product of two matrices."""
     return _of_rank("MM", 2, input, mat2)
 
 
+@fusible
 def bmm(input_x: Any, mat2: Any) -> Tensor:
     """Return the products of two stacks of matrices, [b, n, k] and [b, k, m], or of two matrices."""
     a, b = operand("BatchMatMul", input_x, "input_x"), operand("BatchMatMul", mat2, "mat2")
@@ -121,6 +125,7 @@ def _of_rank(op: str, rank: int, input: Any, other: Any) -> Tensor:
     return product(op, a, b)
 
 
+@fusible
 def mv(mat: Any, vec: Any) -> Tensor:
     """Return the product of a matrix and a vector."""
     a, x = operand("MV", mat, "mat"), operand("MV", vec, "vec")
@@ -129,6 +134,7 @@ def mv(mat: Any, vec: Any) -> Tensor:
     return matmul(a, x)
 
 
+@fusible
 def dot(input: Any, other: Any) -> Tensor:
     """Return the product over the last axis of `input` and the last but one of `other`, as NumPy's `dot`."""
     a, b = operand("Dot", input), operand("Dot", other, "other")
@@ -137,12 +143,14 @@ def dot(input: Any, other: Any) -> Tensor:
     return tensor_dot(a, b, ((a.ndim - 1,), (max(0, b.ndim - 2),)))
 
 
+@fusible
 def inner(input: Any, other: Any) -> Tensor:
     """Return the products over the last axes of both; of 0-d tensors the plain product."""
     a, b = operand("Inner", input), operand("Inner", other, "other")
     return binary(_MUL, a, b) if a.ndim == 0 or b.ndim == 0 else tensor_dot(a, b, ((a.ndim - 1,), (b.ndim - 1,)))
 
 
+@fusible
 def outer(input: Any, vec2: Any) -> Tensor:
     """Each element of one vector times each of another."""
     a, b = operand("Outer", input), operand("Outer", vec2, "vec2")
@@ -151,11 +159,13 @@ def outer(input: Any, vec2: Any) -> Tensor:
     return binary(_MUL, reshape(a, (-1, 1)), b)
 
 
+@fusible
 def ger(input: Any, vec2: Any) -> Tensor:
     """As `outer`."""
     return outer(input, vec2)
 
 
+@fusible
 def tensor_dot(x1: Any, x2: Any, axes: Any) -> Tensor:
     """Return the sum of products over pairs of axes: the last of `x1` and the first of `x2`, so many; or the axes in two tuples."""
     a, b = operand("TensorDot", x1, "x1"), operand("TensorDot", x2, "x2")
@@ -178,6 +188,7 @@ def tensor_dot(x1: Any, x2: Any, axes: Any) -> Tensor:
     return reshape(product("TensorDot", left, right), (*(a.shape[i] for i in kept_a), *(b.shape[i] for i in kept_b)))
 
 
+@fusible
 def batch_dot(x1: Any, x2: Any, axes: Any = None) -> Tensor:
     """For each example (axis 0) the sum of products over one axis of each; by default the last and the last but one."""
     a, b = operand("BatchDot", x1, "x1"), operand("BatchDot", x2, "x2")
@@ -199,21 +210,25 @@ def batch_dot(x1: Any, x2: Any, axes: Any = None) -> Tensor:
     return reshape(out, (a.shape[0], *(a.shape[i] for i in kept_a), *(b.shape[i] for i in kept_b)) if kept_a or kept_b else (a.shape[0], 1))
 
 
+@fusible
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2)."""
     return _scaled_sum("Addmm", operand("Addmm", input), mm(mat1, mat2), beta, alpha)
 
 
+@fusible
 def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * (mat @ vec)."""
     return _scaled_sum("Addmv", operand("Addmv", input), mv(mat, vec), beta, alpha)
 
 
+@fusible
 def baddbmm(input: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2), matrix by matrix."""
     return _scaled_sum("Baddbmm", operand("Baddbmm", input), bmm(batch1, batch2), beta, alpha)
 
 
+@fusible
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * the sum of the products of all pairs of matrices; of two matrices, the sum of the product's rows."""
     return _scaled_sum("Addbmm", operand("Addbmm", input), apply(made(Sum, (0,)), bmm(batch1, batch2)), beta, alpha)
@@ -224,6 +239,7 @@ def _scaled_sum(op: str, x: Tensor, y: Tensor, beta: Any, alpha: Any) -> Tensor:
     return binary(_ADD, x if first == 1 else x * first, y if second == 1 else y * second)
 
 
+@fusible
 def einsum(equation: str, *operands: Any) -> Tensor:
     """Return the sum of products that an equation such as "ij,jk->ik" describes; letters that the result lacks are summed over.
 
@@ -288,6 +304,7 @@ def _contracted(s: str, a: Tensor, t: str, b: Tensor, later: set[str]) -> tuple[
 # Layers -------------------------------------------------------------------------------------------------------------
 
 
+@fusible
 def bias_add(input_x: Any, bias: Any) -> Tensor:
     """Add a bias to each channel (axis 1); `input_x` has at least 2 dimensions."""
     x, b = operand("BiasAdd", input_x, "input_x"), operand("BiasAdd", bias, "bias")
@@ -305,6 +322,7 @@ def _channels(b: Tensor, rank: int) -> Tensor:
     return apply(made(Reshape, tensor(b.dtype, (b.shape[0], *(1,) * (rank - 2)))), b)
 
 
+@fusible
 def dense(input: Any, weight: Any, bias: Any = None) -> Tensor:
     """input @ weight.T + bias, for a weight [out, in]."""
     x = input if input.__class__ is Tensor else operand("Dense", input)
@@ -327,6 +345,7 @@ def dense(input: Any, weight: Any, bias: Any = None) -> Tensor:
     return out if bias is None else binary(_ADD, out, operand("Dense", bias, "bias"))
 
 
+@fusible
 def embedding(
     input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
     scale_grad_by_freq: bool = False,

@@ -22,6 +22,7 @@ from adjoint.ops.parts import framed
 from adjoint.ops.picking import gather_elements, one_hot
 from adjoint.ops.reduction import amax
 from adjoint.ops.shapes import broadcast_to, expand_dims, reshape, swapaxes
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
@@ -59,6 +60,7 @@ def solved_by_triangle(op: str, a: Tensor, b: Tensor, lower: bool, transposed: b
     return apply(made(TriangularSolve, lower, transposed, unit), *_beside(a, b, op, "rhs"))
 
 
+@fusible
 def cholesky(input_x: Any, upper: bool = False) -> Tensor:
     """Return the lower triangles L with L L^T = x for positive definite matrices (..., n, n), or with `upper` their transposes.
 
@@ -69,6 +71,7 @@ def cholesky(input_x: Any, upper: bool = False) -> Tensor:
     return swapaxes(factor, -1, -2) if flag("Cholesky", "upper", upper) else factor
 
 
+@fusible
 def cholesky_inverse(input_x: Any, upper: bool = False) -> Tensor:
     """Return the inverses of matrices (..., n, n), given as their lower triangles of `cholesky`, or with `upper` as the upper ones."""
     op = "CholeskyInverse"
@@ -82,6 +85,7 @@ def _solved_by_factor(op: str, factor: Tensor, b: Tensor, upper: bool) -> Tensor
     return solved_by_triangle(op, factor, between, not upper, not upper)
 
 
+@fusible
 def cholesky_solve(input: Any, input2: Any, upper: bool = False) -> Tensor:
     """Return the columns x with a x = b, for matrices a that are given as their triangles of `cholesky`.
 
@@ -97,6 +101,7 @@ def cholesky_solve(input: Any, input2: Any, upper: bool = False) -> Tensor:
     return _solved_by_factor(op, factor, b, above)
 
 
+@fusible
 def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False) -> Tensor:
     """Return the columns x with a x = b, for square matrices a (..., n, n), or with `adjoint` a^T x = b; b (..., n, m).
 
@@ -107,6 +112,7 @@ def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False) -> Tensor:
     return apply(made(Solve, transposed), a, columns(op, "rhs", rhs, a, same_rank=True))
 
 
+@fusible
 def matrix_power(input: Any, n: int) -> Tensor:
     """Return square matrices (..., m, m) multiplied with themselves, `n` factors; of a negative number of them the inverse of that.
 
@@ -133,6 +139,7 @@ def matrix_power(input: Any, n: int) -> Tensor:
 # Triangles with pivots -----------------------------------------------------------------------------------------------
 
 
+@fusible
 def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Tensor:
     """Return the columns x with a x = b, for matrices a that are given as their triangles and the rows that were exchanged.
 
@@ -155,6 +162,7 @@ def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Tensor:
     return apply(made(TriangularSolve, False, False, False), packed, between)
 
 
+@fusible
 def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> tuple[Any, Any, Any]:
     """Return the permutation P, and the triangles L and U with P L U = a, of matrices (..., m, n) that are packed as for `lu_solve`.
 
@@ -199,6 +207,7 @@ def _bound(op: str, argument: str, value: Any, x: Tensor) -> Any:
     return expand_dims(value, -1).astype(x.dtype, copy=False) if value.ndim else value.astype(x.dtype, copy=False)
 
 
+@fusible
 def pinv(x: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
     """Return the pseudoinverses of matrices (..., m, n), Float32 or Float64, of shape (..., n, m).
 
@@ -223,6 +232,7 @@ def pinv(x: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False)
     return matmul(v * expand_dims(inverted, -2), swapaxes(u, -1, -2))
 
 
+@fusible
 def lstsq(input: Any, A: Any) -> Tensor:
     """Return the columns x for which a x is closest to b, the shortest ones where there are several: [n, k].
 
@@ -269,6 +279,7 @@ def _shifted(x: Tensor, first: int) -> Tensor:
 # Orthogonal factors --------------------------------------------------------------------------------------------------
 
 
+@fusible
 def qr(input: Any, mode: str = "reduced") -> tuple[Tensor, Tensor]:
     """Return matrices Q with orthogonal columns and upper triangles R with Q R = x, for matrices (..., m, n) of floats.
 
@@ -281,6 +292,7 @@ def qr(input: Any, mode: str = "reduced") -> tuple[Tensor, Tensor]:
     return apply(made(Qr, mode == "complete"), matrices("Qr", input, square=False, dtypes=_FLOATS))
 
 
+@fusible
 def geqrf(input: Any) -> tuple[Tensor, Tensor]:
     """Return the triangles of `qr` with the vectors of its reflections below the diagonal, (..., m, n), and their factors, (..., k).
 
@@ -291,6 +303,7 @@ def geqrf(input: Any) -> tuple[Tensor, Tensor]:
     return apply(made(Reflections), matrices("Geqrf", input, square=False))
 
 
+@fusible
 def orgqr(input: Any, input2: Any) -> Tensor:
     """Return the first n columns of the product of reflections, as `geqrf` returns them.
 

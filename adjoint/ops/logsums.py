@@ -8,18 +8,21 @@ from typing import Any
 from adjoint.ops.arguments import ArgumentMistake, integer, operand, wrong
 from adjoint.ops.arithmetic import abs, equal, exp, exp2, log1p, log2, maximum, where
 from adjoint.ops.parts import concat, narrow
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.promotion import common_dtype
 from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = ["logaddexp", "logaddexp2", "logcumsumexp"]
 
 
+@fusible
 def logaddexp(input: Any, other: Any) -> Tensor:
     """log(exp(input) + exp(other)); two infinities of one sign give that."""
     a, b, distance, same = _both("LogAddExp", input, other)
     return where(same, (a + b) * 0.5 + math.log(2.0), maximum(a, b) + log1p(exp(-distance)))
 
 
+@fusible
 def logaddexp2(input: Any, other: Any) -> Tensor:
     """log2(2**input + 2**other); two infinities of one sign give that."""
     a, b, distance, same = _both("LogAddExp2", input, other)
@@ -38,6 +41,7 @@ def _both(op: str, input: Any, other: Any) -> tuple[Tensor, Tensor, Tensor, Tens
     return a, b, abs(where(same, constant(0.0, dtype), a - b)), same
 
 
+@fusible
 def logcumsumexp(input: Any, axis: Any) -> Tensor:
     """log of the running sum of exp(input) along an axis."""
     op = "LogCumSumExp"

@@ -21,6 +21,7 @@ from adjoint.ops.arithmetic import abs, less, log, maximum, mul, not_equal, sqrt
 from adjoint.ops.picking import gather_elements
 from adjoint.ops.reduction import mean, sum
 from adjoint.ops.shapes import moveaxis, reshape, squeeze
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.promotion import common_dtype
 from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host, explained
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
@@ -46,12 +47,14 @@ def reduced(x: Tensor, reduction: str) -> Tensor:
     return apply(made(Mean if reduction == "mean" else Sum, tuple(range(x.ndim))), x)
 
 
+@fusible
 def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """(input - target) ** 2, in floating point."""
     kind = reduction_argument("MSELoss", reduction)
     return reduced(square(sub(floating(operand("MSELoss", input)), floating(operand("MSELoss", target, "target")))), kind)
 
 
+@fusible
 def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """|input - target|; of integers an integer, the mean cut."""
     kind = reduction_argument("L1Loss", reduction)
@@ -59,6 +62,7 @@ def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     return reduced(distance, kind) if distance.dtype.is_float or kind != "mean" else mean(distance)
 
 
+@fusible
 def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = "none") -> Tensor:
     """0.5 d**2 / beta for a distance d below beta, d - 0.5 beta from there on."""
     kind, width = reduction_argument("SmoothL1Loss", reduction), real("SmoothL1Loss", "beta", beta)
@@ -68,6 +72,7 @@ def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = 
     return reduced(where(less(distance, width), square(distance) * (0.5 / width), distance - 0.5 * width), kind)
 
 
+@fusible
 def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0) -> Tensor:
     """0.5 d**2 for a distance d below delta, delta * (d - 0.5 delta) from there on."""
     kind, width = reduction_argument("HuberLoss", reduction), real("HuberLoss", "delta", delta)
@@ -109,6 +114,7 @@ def class_check(
     return RangeCheck(Range(0, count - 1, ignored), labels)
 
 
+@fusible
 def sparse_softmax_cross_entropy_with_logits(logits: Any, labels: Any) -> Tensor:
     """Cross entropies of softmax of [n, k] logits with [n] classes: [n]."""
     op = "SparseSoftmaxCrossEntropyWithLogits"
@@ -120,6 +126,7 @@ def sparse_softmax_cross_entropy_with_logits(logits: Any, labels: Any) -> Tensor
     return sparse_losses(op, x, classes, ())
 
 
+@fusible
 def softmax_cross_entropy_with_logits(logits: Any, labels: Any) -> Tensor:
     """Cross entropies of softmax of [n, k] logits with [n, k] distributions: [n]; no gradient flows to the labels."""
     op = "SoftmaxCrossEntropyWithLogits"
@@ -171,6 +178,7 @@ def _rows(op: str, x: Tensor) -> tuple[Tensor, tuple[int, ...]]:
     return rows, shape
 
 
+@fusible
 def cross_entropy(
     input: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0
 ) -> Tensor:
@@ -219,6 +227,7 @@ def cross_entropy(
     return reduced(losses, kind)
 
 
+@fusible
 def nll_loss(
     inputs: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0
 ) -> Tensor:
@@ -255,6 +264,7 @@ def nll_loss(
     return total if kind == "sum" else total / sum(shares)
 
 
+@fusible
 def binary_cross_entropy(logits: Any, labels: Any, weight: Any = None, reduction: str = "mean") -> Tensor:
     """-(labels * log(logits) + (1 - labels) * log(1 - logits)) of probabilities.
 
@@ -271,6 +281,7 @@ def binary_cross_entropy(logits: Any, labels: Any, weight: Any = None, reduction
     return reduced(losses if weight is None else losses * operand(op, weight, "weight"), kind)
 
 
+@fusible
 def binary_cross_entropy_with_logits(
     input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: str = "mean"
 ) -> Tensor:
@@ -297,6 +308,7 @@ def binary_cross_entropy_with_logits(
     return reduced(losses if weight is None else mul(losses, operand(op, weight, "weight").astype(dtype, copy=False)), kind)
 
 
+@fusible
 def kl_div(logits: Any, labels: Any, reduction: str = "mean") -> Tensor:
     """labels * (log(labels) - logits) of log probabilities; "batchmean" divides the sum by the number of rows."""
     op = "KLDiv"
@@ -310,6 +322,7 @@ def kl_div(logits: Any, labels: Any, reduction: str = "mean") -> Tensor:
     return reduced(losses, kind)
 
 
+@fusible
 def gaussian_nll_loss(x: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-06, reduction: str = "mean") -> Tensor:
     """0.5 * (log(v) + (x - target)**2 / v) with v = max(var, eps): the likelihood of a normal distribution (Nix and Weigend 1994).
 
@@ -332,6 +345,7 @@ def gaussian_nll_loss(x: Any, target: Any, var: Any, full: bool = False, eps: fl
 # Distances ----------------------------------------------------------------------------------------------------------
 
 
+@fusible
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Tensor:
     """Return the cosine of the angle between vectors along `dim`; lengths count as at least `eps`."""
     op = "CosineSimilarity"

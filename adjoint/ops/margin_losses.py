@@ -19,6 +19,7 @@ from adjoint.ops.losses import class_check, reduced, reduction_argument
 from adjoint.ops.picking import gather, gather_elements
 from adjoint.ops.reduction import any, cumsum, norm, sum
 from adjoint.ops.shapes import expand_dims, reshape
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.promotion import common_dtype
 from adjoint.runtime.tensor.run_time_checks import checked_on_host
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
@@ -31,6 +32,7 @@ __all__ = [
 # Pairs and triplets --------------------------------------------------------------------------------------------------
 
 
+@fusible
 def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean") -> Tensor:
     """1 - cosine where the target is 1, max(0, cosine - margin) where it is -1."""
     op = "CosineEmbeddingLoss"
@@ -49,6 +51,7 @@ def norm_product(a: Tensor, b: Tensor) -> Tensor:
     return (sum(square(a), 1) * sum(square(b), 1) + 1e-12) ** 0.5
 
 
+@fusible
 def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean") -> Tensor:
     """max(0, -target * (input1 - input2) + margin)."""
     op = "MarginRankingLoss"
@@ -58,6 +61,7 @@ def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0
     return reduced(maximum(losses, constant(0.0, losses.dtype)), kind)
 
 
+@fusible
 def hinge_embedding_loss(inputs: Any, targets: Any, margin: float = 1.0, reduction: str = "mean") -> Tensor:
     """Return the distances where the target is 1, max(0, margin - distance) where it is -1, both added elsewhere."""
     op = "HingeEmbeddingLoss"
@@ -70,6 +74,7 @@ def hinge_embedding_loss(inputs: Any, targets: Any, margin: float = 1.0, reducti
     return reduced(near + where(wanted == 1, zero, maximum(real(op, "margin", margin) - distance, zero)), kind)
 
 
+@fusible
 def triplet_margin_loss(
     anchor: Any, positive: Any, negative: Any, margin: Any = 1.0, p: int = 2, eps: float = 1e-06, swap: bool = False,
     reduction: str = "mean",
@@ -114,12 +119,14 @@ def distance_of_rows(a: Tensor, b: Tensor) -> Tensor:
 # Scores of classes ---------------------------------------------------------------------------------------------------
 
 
+@fusible
 def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """log(1 + exp(-target * input)), for targets of -1 and 1."""
     x, y = operand("SoftMarginLoss", input), operand("SoftMarginLoss", target, "target")
     return reduced(neg(logsigmoid(x * y)), reduction_argument("SoftMarginLoss", reduction))
 
 
+@fusible
 def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: int = 1, weight: Any = None, reduction: str = "mean") -> Tensor:
     """Of each row the mean over all c scores, but that of its class y, of max(0, margin - input[y] + input)**p, times weight[y].
 
@@ -165,6 +172,7 @@ def margins_of_class(input: Any, target: Any, weight: Any, p: int, margin: float
     return reduced(losses, kind)
 
 
+@fusible
 def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """Of each row the sum of max(0, 1 - input[y] + input[i]) over its classes y and all others i, divided by the number of scores.
 
@@ -201,6 +209,7 @@ def margins_of_classes(input: Any, target: Any, reduction: str) -> tuple[Tensor,
     return found, reshape(named, x.shape).astype(classes.dtype)
 
 
+@fusible
 def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, reduction: str = "mean") -> Tensor:
     """Return the means along the last axis of target * log(1 + exp(-input)) + (1 - target) * log(1 + exp(input)), times `weight`.
 

@@ -14,6 +14,7 @@ from adjoint.ir.ops.singular import SingularValues, Svd
 from adjoint.ir.types import F16, F32, F64, DType
 from adjoint.ops.arguments import flag, operand, wrong
 from adjoint.ops.arithmetic import log
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["det", "inverse", "logdet", "slogdet", "svd"]
@@ -33,6 +34,7 @@ def matrices(op: str, x: Any, argument: str = "input", *, square: bool, dtypes: 
     return given
 
 
+@fusible
 def det(input: Any) -> Tensor:
     """Return the determinants of square matrices (..., n, n), Float16, Float32 or Float64, of shape (...).
 
@@ -41,6 +43,7 @@ def det(input: Any) -> Tensor:
     return apply(_DETERMINANT, matrices("MatrixDeterminant", input, square=True, dtypes=(F16, F32, F64)))
 
 
+@fusible
 def slogdet(input: Any) -> tuple[Tensor, Tensor]:
     """Return the signs of the determinants of square matrices (..., n, n), and the logarithms of their sizes, each of shape (...).
 
@@ -51,6 +54,7 @@ def slogdet(input: Any) -> tuple[Tensor, Tensor]:
     return apply(_LOG_DETERMINANT, matrices("LogMatrixDeterminant", input, square=True, dtypes=(F16, F32, F64)))
 
 
+@fusible
 def logdet(input: Any) -> Tensor:
     """Return the logarithms of the determinants of square matrices (..., n, n), Float16, Float32 or Float64, of shape (...).
 
@@ -60,6 +64,7 @@ def logdet(input: Any) -> Tensor:
     return logarithm + log(sign)  # plus 0, NaN where the sign is -1, -inf where it is 0
 
 
+@fusible
 def inverse(input: Any) -> Tensor:
     """Return the inverses of square matrices (..., n, n), Float32 or Float64.
 
@@ -68,6 +73,7 @@ def inverse(input: Any) -> Tensor:
     return apply(_INVERSE, matrices("MatrixInverse", input, square=True))
 
 
+@fusible
 def svd(input: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
     """Return the singular values s of matrices (..., m, n), Float32 or Float64, from the largest on, and U and V: input = U diag(s) V^T.
 

@@ -17,6 +17,7 @@ from adjoint.ops.creation import full, ones, zeros
 from adjoint.ops.pooling import avg_pool2d
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.process.tracer import not_recording
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.run_time_checks import emitting
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
@@ -41,6 +42,7 @@ def normalized(x: Tensor, weight: Tensor, bias: Tensor, begin: int, epsilon: flo
     return y.astype(given, copy=False), mean, inverse
 
 
+@fusible
 def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Tensor:
     """Return the input normalised over its trailing axes, of shape `normalized_shape`, then scaled and shifted."""
     x = operand("LayerNorm", input)
@@ -52,6 +54,7 @@ def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any 
     return normalized(x, gamma, beta, x.ndim - len(sizes), real("LayerNorm", "eps", eps))[0]
 
 
+@fusible
 def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-06) -> tuple[Tensor, Tensor]:
     """x / sqrt(mean(x ** 2) + epsilon) * gamma over the trailing axes that gamma has, and 1 / sqrt(mean(x ** 2) + epsilon)."""
     x, scale = operand("RmsNorm", x, "x"), operand("RmsNorm", gamma, "gamma")
@@ -63,6 +66,7 @@ def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-06) -> tuple[Tensor, Tensor
     return x * inverse * scale, inverse
 
 
+@fusible
 def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-05) -> Tensor:
     """Return the input [n, c, ...] normalised over groups of channels, then scaled and shifted channel by channel."""
     x, groups = operand("GroupNorm", input), integer("GroupNorm", "num_groups", num_groups)
@@ -100,6 +104,7 @@ def check_channels(op: str, x: Tensor, **statistics: Tensor) -> None:
             raise wrong(op, name, f"of shape ({x.shape[1]},)", t)
 
 
+@fusible
 def batch_norm(
     input_x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool = False, momentum: float = 0.1,
     eps: float = 1e-05,
@@ -165,6 +170,7 @@ def _move(running: Tensor, batch: Tensor, old: float, new: float) -> None:
     running.overwrite(stop_gradient(moved) if emitting() else moved)
 
 
+@fusible
 def lrn(
     x: Any, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5, norm_region: str = "ACROSS_CHANNELS"
 ) -> Tensor:

@@ -17,6 +17,7 @@ from adjoint.ops.arguments import axes_argument, dtype_or, flag, float_tensor, f
 from adjoint.ops.arithmetic import where
 from adjoint.ops.matrices import inverse
 from adjoint.ops.shapes import moveaxis, reshape
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["cond", "matrix_norm", "vector_norm"]
@@ -38,6 +39,7 @@ def norm_of_vectors(op: str, x: Tensor, ord: Any, axes: tuple[int, ...], keep: b
     return reshape(found, tuple(1 if a in axes else d for a, d in enumerate(x.shape))) if keep else found
 
 
+@fusible
 def vector_norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: bool = False, *, dtype: DType | None = None) -> Tensor:
     """Return the norm of vectors over axes; without `axis`, of all elements as one vector.
 
@@ -51,6 +53,7 @@ def vector_norm(x: Any, ord: Any = 2, axis: Any = None, keepdims: bool = False, 
     return norm_of_vectors(op, given, float(ord), axes_argument(op, axis, given.ndim), keep)
 
 
+@fusible
 def matrix_norm(A: Any, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool = False, *, dtype: DType | None = None) -> Tensor:
     """Return the norm of matrices, whose rows lie along the first of two axes.
 
@@ -76,6 +79,7 @@ def _check_order(op: str, argument: str, ord: Any) -> None:
         raise wrong(op, argument, "'fro', 'nuc', 1, -1, 2, -2, inf or -inf", repr(ord))
 
 
+@fusible
 def cond(A: Any, p: Any = None) -> Tensor:
     """Return the condition number of matrices [..., n, n]: the norm of each times that of its inverse.
 

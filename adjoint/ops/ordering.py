@@ -15,11 +15,13 @@ from adjoint.ops.parts import slice
 from adjoint.ops.picking import gather_elements
 from adjoint.ops.reduction import amax, amin, max, min
 from adjoint.ops.shapes import squeeze, swapaxes
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = ["aminmax", "argsort", "median", "msort", "nanmedian", "sort", "top_k", "topk"]
 
 
+@fusible
 def sort(input_x: Any, axis: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
     """Return the elements in order along an axis, equal ones in their original order, and their indices (Int32).
 
@@ -36,6 +38,7 @@ def sort(input_x: Any, axis: int = -1, descending: bool = False) -> tuple[Tensor
     return swapaxes(values, along, -1), swapaxes(places, along, -1)
 
 
+@fusible
 def topk(input: Any, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
     """Return the `k` largest (or smallest) elements along an axis, and their indices (Int32).
 
@@ -60,17 +63,20 @@ def topk(input: Any, k: int, dim: int | None = None, largest: bool = True, sorte
     return swapaxes(values, along, -1), swapaxes(places, along, -1)
 
 
+@fusible
 def top_k(input_x: Any, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
     """Return the `k` largest elements along the last axis, and their indices (Int32); `sorted` as for `topk`."""
     return topk(input_x, k, sorted=sorted)
 
 
+@fusible
 def median(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
     """Return the median element along an axis, the smaller of two, and its index (Int64); NaN, and the index of the first one, where there
     are any."""
     return _middle(input, axis, keepdims, ignore_nan=False)
 
 
+@fusible
 def nanmedian(input: Any, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
     """Return the median along an axis of the elements that are not NaN, the smaller of two, and its index (Int64)."""
     return _middle(input, axis, keepdims, ignore_nan=True)
@@ -99,11 +105,13 @@ def _middle(input: Any, axis: Any, keepdims: Any, *, ignore_nan: bool) -> tuple[
     return (values, places) if keep else (squeeze(values, along), squeeze(places, along))
 
 
+@fusible
 def msort(input: Any) -> Tensor:
     """Return the elements in order along the first axis."""
     return sort(input, 0)[0]
 
 
+@fusible
 def aminmax(input: Any, *, axis: Any = 0, keepdims: bool = False) -> tuple[Tensor, Tensor]:
     """Return the smallest and the largest element along an axis; without an axis, of the whole tensor."""
     x, keep = operand("AMinMax", input), flag("AMinMax", "keepdims", keepdims)
@@ -113,6 +121,7 @@ def aminmax(input: Any, *, axis: Any = 0, keepdims: bool = False) -> tuple[Tenso
     return min(x, along, keep)[0], max(x, along, keep)[0]
 
 
+@fusible
 def argsort(input: Any, axis: int = -1, descending: bool = False) -> Tensor:
     """Return the indices (Int32) that sort an axis."""
     return sort(input, axis, descending)[1]

@@ -30,6 +30,7 @@ from adjoint.ops.arguments import (
     wrong,
 )
 from adjoint.ops.shapes import broadcast_to, reshape
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.promotion import common_dtype
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
@@ -41,6 +42,7 @@ __all__ = [
 # Tensors put together, and taken apart -------------------------------------------------------------------------------
 
 
+@fusible
 def concat(tensors: Any, axis: int = 0) -> Tensor:
     """Concatenate tensors along an axis; they agree in all other sizes and are brought to one dtype."""
     parts = tensors_argument("Concat", "tensors", tensors)
@@ -62,11 +64,13 @@ def _one_dtype(parts: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     return tuple(x if x.dtype is dtype else apply(made(Cast, dtype), x) for x in parts)
 
 
+@fusible
 def cat(tensors: Any, axis: int = 0) -> Tensor:
     """As `concat`."""
     return concat(tensors, axis)
 
 
+@fusible
 def stack(tensors: Any, axis: int = 0) -> Tensor:
     """Stack tensors of one shape along a new axis."""
     parts = tensors_argument("Stack", "tensors", tensors)
@@ -78,12 +82,14 @@ def stack(tensors: Any, axis: int = 0) -> Tensor:
     return apply(made(Concat, along), *(apply(made(Reshape, tensor(x.dtype, to)), x) for x in _one_dtype(parts)))
 
 
+@fusible
 def hstack(tensors: Any) -> Tensor:
     """Concatenate tensors along axis 1, or 0 if they have one axis."""
     parts = [reshape(x, (1,)) if x.ndim == 0 else x for x in tensors_argument("HStack", "tensors", tensors)]
     return concat(parts, 0 if parts[0].ndim == 1 else 1)
 
 
+@fusible
 def vstack(inputs: Any) -> Tensor:
     """Concatenate tensors along axis 0; one of a single axis is a row."""
     return concat([reshape(x, (1, -1)) if x.ndim < 2 else x for x in tensors_argument("VStack", "inputs", inputs)], 0)
@@ -101,6 +107,7 @@ def parted(x: Tensor, along: int, lengths: Sequence[int]) -> tuple[Tensor, ...]:
     return tuple(parts)
 
 
+@fusible
 def split(tensor: Any, split_size_or_sections: Any, axis: int = 0) -> tuple[Tensor, ...]:
     """Split a tensor along an axis into parts of one size (the last may be smaller), or of the sizes in a tuple or list."""
     x = operand("Split", tensor, "tensor")
@@ -126,6 +133,7 @@ def equally_split(op: str, x: Tensor, along: int, count: int) -> tuple[Tensor, .
     return parted(x, along, [x.shape[along] // count] * count)
 
 
+@fusible
 def chunk(input: Any, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
     """Split a tensor into at most `chunks` parts along an axis, all but the last of one size."""
     x = operand("Chunk", input)
@@ -140,6 +148,7 @@ _MOST_PARTS = 2**24
 """How many tensors a split may make: parts may be empty, so that the tensor's size is no bound."""
 
 
+@fusible
 def tensor_split(input: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Tensor, ...]:
     """Split a tensor into parts of nearly one size, the larger ones first; or at the given indices."""
     x = operand("TensorSplit", input)
@@ -156,6 +165,7 @@ def tensor_split(input: Any, indices_or_sections: Any, axis: int = 0) -> tuple[T
     return parted(x, along, [small + 1] * larger + [small] * (count - larger))
 
 
+@fusible
 def unstack(input_x: Any, axis: int = 0) -> tuple[Tensor, ...]:
     """Split a tensor into its slices along an axis, without that axis."""
     x = operand("Unstack", input_x, "input_x")
@@ -166,11 +176,13 @@ def unstack(input_x: Any, axis: int = 0) -> tuple[Tensor, ...]:
     return tuple(apply(made(Reshape, to), part) for part in parted(x, along, [1] * x.shape[along]))
 
 
+@fusible
 def unbind(input: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Split a tensor into its slices along an axis, without that axis."""
     return unstack(input, dim)
 
 
+@fusible
 def meshgrid(*inputs: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Coordinates of a grid: each input along an axis of its own, repeated along the others; "xy" exchanges the first two."""
     if len(inputs) == 1 and isinstance(inputs[0], (tuple, list)):
@@ -193,6 +205,7 @@ def meshgrid(*inputs: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
 # Parts ---------------------------------------------------------------------------------------------------------------
 
 
+@fusible
 def slice(input_x: Any, begin: Any, size: Any) -> Tensor:
     """Return the block of `size` elements that begins at `begin`; a size of -1 goes to the end."""
     x = operand("Slice", input_x, "input_x")
@@ -205,6 +218,7 @@ def slice(input_x: Any, begin: Any, size: Any) -> Tensor:
     return apply(made(Slice, start, stop, (1,) * x.ndim), x)
 
 
+@fusible
 def narrow(input: Any, axis: int, start: int, length: int) -> Tensor:
     """Return `length` elements along an axis from `start` on."""
     x = operand("Narrow", input)
@@ -217,6 +231,7 @@ def narrow(input: Any, axis: int, start: int, length: int) -> Tensor:
     return slice(x, at, tuple(count if a == along else d for a, d in enumerate(x.shape)))
 
 
+@fusible
 def strided_slice(
     input_x: Any, begin: Any, end: Any, strides: Any, begin_mask: int = 0, end_mask: int = 0, ellipsis_mask: int = 0,
     new_axis_mask: int = 0, shrink_axis_mask: int = 0,
@@ -250,6 +265,7 @@ def strided_slice(
     return x[tuple(key)]
 
 
+@fusible
 def flip(input: Any, dims: Any) -> Tensor:
     """Reverse the elements along the axes."""
     x = operand("Flip", input)
@@ -258,11 +274,13 @@ def flip(input: Any, dims: Any) -> Tensor:
     return apply(made(Reverse, axes_argument("Flip", dims, x.ndim, "dims") if dims != () else ()), x)
 
 
+@fusible
 def fliplr(input: Any) -> Tensor:
     """Reverse the elements along axis 1."""
     return flip(input, (1,))
 
 
+@fusible
 def flipud(input: Any) -> Tensor:
     """Reverse the elements along axis 0."""
     x = operand("FlipUD", input)
@@ -271,11 +289,13 @@ def flipud(input: Any) -> Tensor:
     return flip(x, (0,))
 
 
+@fusible
 def reverse(x: Any, axis: Any) -> Tensor:
     """Reverse the elements along the axes."""
     return flip(x, tuple(axis) if isinstance(axis, list) else axis)
 
 
+@fusible
 def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
     """Shift the elements along axes by `shifts`; those that leave at the end come in at the beginning."""
     x = operand("Roll", input)
@@ -299,6 +319,7 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
 # Frames --------------------------------------------------------------------------------------------------------------
 
 
+@fusible
 def pad(input_x: Any, padding: Any, mode: str = "constant", value: Any = None) -> Tensor:
     """Pad a tensor; (before, after) pairs begin with the last axis.
 

@@ -10,6 +10,7 @@ from adjoint.ir.ops.windows import Padding
 from adjoint.ir.types import BOOL, tensor
 from adjoint.ops.arguments import check_memory, integer, operand, pair, sizes_argument, whole, wrong
 from adjoint.ops.shapes import reshape, transpose
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["channel_shuffle", "col2im", "fold", "pixel_shuffle", "pixel_unshuffle", "unfold"]
@@ -59,6 +60,7 @@ def _padding(op: str, padding: Any) -> tuple[int, ...]:
     return tuple(whole(op, "padding", size) for size in sizes_argument(op, "padding", padding))
 
 
+@fusible
 def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """Return the patches of images [n, c, h, w] as columns, [n, c * kh * kw, places]: the elements below a window at each of its places.
 
@@ -76,6 +78,7 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
     return reshape(patches, (n, c * kh * kw, rows * columns))
 
 
+@fusible
 def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """Sum patches [n, c * kh * kw, places] into images [n, c, *output_size]: the transpose of `unfold`.
 
@@ -89,6 +92,7 @@ def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padd
     return col2im(columns, output_size, kernel, dilation, padding, stride)
 
 
+@fusible
 def col2im(input_x: Any, output_size: Any, kernel_size: Any, dilation: Any, padding_value: Any, stride: Any) -> Tensor:
     """Sum patches [n, c, kh * kw, places] into images [n, c, *output_size].
 
@@ -117,6 +121,7 @@ def _factor(op: str, argument: str, value: Any) -> int:
     return found
 
 
+@fusible
 def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     """[..., c * f * f, h, w] as [..., c, h * f, w * f]: f * f channels are the elements of a square of f by f (Shi et al. 2016)."""
     op = "PixelShuffle"
@@ -129,6 +134,7 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     return reshape(squares, (*lead, c, h * factor, w * factor))
 
 
+@fusible
 def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
     """[..., c, h * f, w * f] as [..., c * f * f, h, w]: the elements of a square of f by f are f * f channels."""
     op = "PixelUnshuffle"
@@ -141,6 +147,7 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
     return reshape(squares, (*lead, c * factor**2, h, w))
 
 
+@fusible
 def channel_shuffle(x: Any, groups: int) -> Tensor:
     """Return the channels of [n, c, ...], cut into groups, in the order first of each group, second of each group, ..."""
     op = "ChannelShuffle"

@@ -32,6 +32,7 @@ from adjoint.ops.arguments import (
 from adjoint.ops.parts import parted, slice, stack
 from adjoint.ops.shapes import broadcast_to, moveaxis, reshape, squeeze
 from adjoint.runtime.process.tracer import not_recording
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host, emitting, explained, needs_values
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
@@ -78,6 +79,7 @@ def index_check(op: str, argument: str, first: int | None, end: int, note: str =
     return RangeCheck(Range(-(2**63) if first is None else first, end - 1), indices)
 
 
+@fusible
 def gather(input_params: Any, input_indices: Any, axis: Any, batch_dims: int = 0) -> Tensor:
     """Return the slices of `input_params` along `axis` at the indices; the first `batch_dims` axes of both are paired."""
     x = operand("Gather", input_params, "input_params")
@@ -108,12 +110,14 @@ def gather(input_params: Any, input_indices: Any, axis: Any, batch_dims: int = 0
     return apply(made(Transpose, tuple(order)), taken)
 
 
+@fusible
 def index_select(input: Any, axis: int, index: Any) -> Tensor:
     """Return the slices along an axis at the indices in a tensor."""
     x, indices = operand("IndexSelect", input), indices_argument("IndexSelect", "index", index)
     return gathered("IndexSelect", x, indices, dimension("IndexSelect", axis, x))
 
 
+@fusible
 def take(input: Any, index: Any) -> Tensor:
     """Return the elements of the flattened tensor at the indices."""
     return gathered("Take", reshape(operand("Take", input), (-1,)), indices_argument("Take", "index", index), 0)
@@ -191,6 +195,7 @@ def argwhere(input: Any) -> Tensor:
     return nonzero(input)
 
 
+@fusible
 def gather_elements(input: Any, dim: Any, index: Any) -> Tensor:
     """For each index return the element at its own position, but with the index as coordinate along `dim`.
 
@@ -223,6 +228,7 @@ def flat_places(rows: Tensor, sizes: tuple[int, ...], along: int) -> Tensor:
     return places
 
 
+@fusible
 def gather_d(x: Any, dim: Any, index: Any) -> Tensor:
     """As `gather_elements`."""
     return gather_elements(x, dim, index)
@@ -257,6 +263,7 @@ def _coordinate_check(op: str, sizes: tuple[int, ...]) -> Callable[[Tensor], Non
     return RangeCheck(Range(tuple(-size for size in sizes), tuple(size - 1 for size in sizes)), coordinates)
 
 
+@fusible
 def gather_nd(input_x: Any, indices: Any) -> Tensor:
     """Return the elements or slices that rows of coordinates name: indices [..., n] of the first n axes."""
     x, rows = operand("GatherNd", input_x, "input_x"), indices_argument("GatherNd", "indices", indices)
@@ -265,6 +272,7 @@ def gather_nd(input_x: Any, indices: Any) -> Tensor:
     return apply(made(Gather, 0), reshape(x, (math.prod(x.shape[:depth]), *x.shape[depth:])), places)
 
 
+@fusible
 def unsorted_segment_sum(input_x: Any, segment_ids: Any, num_segments: Any) -> Tensor:
     """Return the sums of the slices of each segment; slices with a negative id are left out."""
     x, ids = operand("UnsortedSegmentSum", input_x, "input_x"), indices_argument("UnsortedSegmentSum", "segment_ids", segment_ids)
@@ -281,6 +289,7 @@ def unsorted_segment_sum(input_x: Any, segment_ids: Any, num_segments: Any) -> T
     return slice(out, (1, *(0,) * len(rest)), (count, *rest))
 
 
+@fusible
 def one_hot(indices: Any, depth: Any, on_value: Any = 1, off_value: Any = 0, axis: int = -1) -> Tensor:
     """For each index `depth` elements along a new axis: `on_value` at the index, `off_value` elsewhere; all off if out of range.
 

@@ -18,6 +18,7 @@ from adjoint.ops.convolution import Pairs, Sides, Sizes, same_padding, three
 from adjoint.ops.creation import ones
 from adjoint.ops.picking import gather_d
 from adjoint.ops.shapes import reshape
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
@@ -59,6 +60,7 @@ def pooled(op: str, kind: type[MaxPool] | type[MaxPoolIndices] | type[AvgPool], 
     return unbatched(apply(made(kind, *geometry), image), batched)
 
 
+@fusible
 def max_pool2d(
     x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False, ceil_mode: bool = False
 ) -> Any:
@@ -75,6 +77,7 @@ def max_pool2d(
     return (out, pooled(op, MaxPoolIndices, x, *geometry)) if flag(op, "return_indices", return_indices) else out
 
 
+@fusible
 def avg_pool2d(
     input_x: Any, kernel_size: Any = 1, stride: Any = 1, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
     divisor_override: int = 0,
@@ -93,6 +96,7 @@ def avg_pool2d(
                   flag(op, "ceil_mode", ceil_mode), flag(op, "count_include_pad", count_include_pad), divisor, argument="input_x")
 
 
+@fusible
 def avg_pool1d(
     input_x: Any, kernel_size: int = 1, stride: int = 1, padding: int = 0, ceil_mode: bool = False, count_include_pad: bool = True
 ) -> Tensor:
@@ -163,6 +167,7 @@ def places_in_volumes(x: Tensor, kernel: Sizes, stride: Sizes, sides: Sides, dil
     return reshape(found, (n, c, deep.shape[2], *planes.shape[2:]))
 
 
+@fusible
 def max_pool3d(
     x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = False
 ) -> Any:
@@ -176,6 +181,7 @@ def max_pool3d(
     return (out, unbatched(places_in_volumes(volume, *geometry), batched)) if flag(op, "return_indices", return_indices) else out
 
 
+@fusible
 def avg_pool3d(
     input_x: Any, kernel_size: Any = 1, stride: Any = 1, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
     divisor_override: int = 0,
@@ -209,6 +215,7 @@ def unbatched(x: Tensor, batched: bool) -> Tensor:
 # Powers -------------------------------------------------------------------------------------------------------------
 
 
+@fusible
 def lp_pool1d(x: Any, norm_type: float, kernel_size: int, stride: int | None = None, ceil_mode: bool = False) -> Tensor:
     """Return the root of the sum of powers, (sum x**p)**(1/p) with p = norm_type, of each window of [n, c, l] or [c, l]."""
     op = "LPPool1D"
@@ -221,6 +228,7 @@ def lp_pool1d(x: Any, norm_type: float, kernel_size: int, stride: int | None = N
     return reshape(out, (*out.shape[:-2], out.shape[-1]))
 
 
+@fusible
 def lp_pool2d(x: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
     """Return the root of the sum of powers, (sum x**p)**(1/p) with p = norm_type, of each window of [n, c, h, w] or [c, h, w]."""
     op = "LPPool2D"
@@ -292,6 +300,7 @@ def _sequence_parts(op: str, input: Any, output_size: Any) -> tuple[Tensor, int]
     return reshape(x, (*x.shape[:2], 1, x.shape[2])), parts
 
 
+@fusible
 def adaptive_avg_pool1d(input: Any, output_size: int) -> Tensor:
     """Averages over `output_size` parts of equal length of each sequence [n, c, l]."""
     x, parts = _sequence_parts("AdaptiveAvgPool1D", input, output_size)
@@ -299,6 +308,7 @@ def adaptive_avg_pool1d(input: Any, output_size: int) -> Tensor:
     return reshape(out, (*out.shape[:2], parts))
 
 
+@fusible
 def adaptive_max_pool1d(input: Any, output_size: int) -> Tensor:
     """Return the largest elements of `output_size` parts of equal length of each sequence [n, c, l]."""
     x, parts = _sequence_parts("AdaptiveMaxPool1D", input, output_size)
@@ -306,6 +316,7 @@ def adaptive_max_pool1d(input: Any, output_size: int) -> Tensor:
     return reshape(out, (*out.shape[:2], parts))
 
 
+@fusible
 def adaptive_avg_pool2d(input: Any, output_size: Any) -> Tensor:
     """Averages over parts of each plane, `output_size` of them; None keeps a size.
 
@@ -320,6 +331,7 @@ def adaptive_avg_pool2d(input: Any, output_size: Any) -> Tensor:
     return unbatched(apply(made(AvgPool, kernel, kernel), image) if kernel else _averaged_parts(image, sizes), batched)
 
 
+@fusible
 def adaptive_avg_pool3d(input: Any, output_size: Any) -> Tensor:
     """Averages over parts of each volume [d, h, w], `output_size` of them; None keeps a size.  Parts are as in `adaptive_avg_pool2d`."""
     op = "AdaptiveAvgPool3D"
@@ -347,6 +359,7 @@ def _averaged_parts(x: Tensor, sizes: Sizes) -> Tensor:
     return out.astype(x.dtype, copy=False)
 
 
+@fusible
 def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
     """Return the largest elements of parts of each plane, `output_size` of them; None keeps a size.  Parts are as in `adaptive_avg_pool2d`.
 
@@ -380,6 +393,7 @@ def _largest_parts(image: Tensor, sizes: Sizes, return_indices: bool) -> tuple[T
     return values, found if table is None else apply(made(Gather, 0), Tensor(table.reshape(-1)), found)
 
 
+@fusible
 def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
     """Return the largest elements of parts of each volume [d, h, w], `output_size` of them; None keeps a size.
 

@@ -47,6 +47,7 @@ from adjoint.ops.arithmetic import (
 from adjoint.ops.parts import concat, slice
 from adjoint.ops.picking import gather_elements
 from adjoint.ops.shapes import moveaxis, reshape, squeeze
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = [
@@ -63,18 +64,21 @@ def widened(x: Tensor, dtype: Any, op: str) -> Tensor:
     return x if x.dtype is to else apply(made(Cast, to), x)
 
 
+@fusible
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """Return the sum over axes, in `dtype` if that is given; else of bools, UInt8 and signed integers in Int64."""
     x = widened(operand("Sum", input), dtype, "Sum")
     return apply(made(Sum, axes_argument("Sum", dim, x.ndim, "dim"), flag("Sum", "keepdim", keepdim)), x)
 
 
+@fusible
 def prod(input: Any, axis: Any = None, keep_dims: bool = False, dtype: DType | None = None) -> Tensor:
     """Return the product over axes, in `dtype` if that is given; else of bools, UInt8 and signed integers in Int64."""
     x = widened(operand("Prod", input), dtype, "Prod")
     return apply(made(Prod, axes_argument("Prod", axis, x.ndim), flag("Prod", "keep_dims", keep_dims)), x)
 
 
+@fusible
 def mean(x: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
     """Return the mean over axes; of integers in their own dtype, truncated; raise RuntimeError for bools, as in MindSpore."""
     x = operand("ReduceMean", x, "x")
@@ -102,11 +106,13 @@ def _extremum(kind: type[ReduceMax] | type[ReduceMin], input: Any, axis: Any, ke
     return out
 
 
+@fusible
 def amax(input: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
     """Return the largest element over axes; equal ones share the gradient."""
     return _extremum(ReduceMax, input, axis, keepdims, initial, where)
 
 
+@fusible
 def amin(input: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
     """Return the smallest element over axes; equal ones share the gradient."""
     return _extremum(ReduceMin, input, axis, keepdims, initial, where)
@@ -125,6 +131,7 @@ def chosen(place: Any, input: Any, axis: Any, keepdims: bool, to: DType) -> tupl
     return (values, kept) if flag(name, "keepdims", keepdims) else (squeeze(values, along), index)
 
 
+@fusible
 def max(input: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> tuple[Tensor, Tensor]:
     """Return the largest element along an axis and its index; without an axis, of the whole tensor, and 0, both without dimensions."""
     if axis is None:
@@ -133,6 +140,7 @@ def max(input: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = 
     return chosen(ArgMax, _with_initial(input, initial, where, largest=True), axis, keepdims, I64)
 
 
+@fusible
 def min(input: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> tuple[Tensor, Tensor]:
     """Return the smallest element along an axis and its index; without an axis, of the whole tensor, and 0, both without dimensions."""
     if axis is None:
@@ -152,12 +160,14 @@ def _with_initial(input: Any, initial: Any, condition: Any, *, largest: bool) ->
     return maximum(operand(name, input), initial) if largest else minimum(operand(name, input), initial)
 
 
+@fusible
 def argmax(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Return the index of the largest element, the first of equal ones, as Int64; without `dim`, a number, that in the flattened
     tensor."""
     return _position(ArgMax, input, dim, keepdim, I64, "dim", "keepdim")
 
 
+@fusible
 def argmin(input: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Return the index of the smallest element, the first of equal ones, as Int32; without `axis`, a number, that in the flattened
     tensor."""
@@ -181,6 +191,7 @@ def _position(place: Any, input: Any, axis: Any, keepdims: Any, to: DType, axis_
     return reshape(out, (*x.shape[:along], 1, *x.shape[along + 1 :]) if rank else ())
 
 
+@fusible
 def all(input: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
     """Return whether all elements over axes are true; numbers are true unless 0."""
     x = operand("ReduceAll", input)
@@ -188,6 +199,7 @@ def all(input: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
     return apply(op, x if x.dtype is BOOL else apply(made(Cast, BOOL), x))
 
 
+@fusible
 def any(input: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
     """Return whether an element over axes is true; numbers are true unless 0.  Of UInt8 it is 0 or 1 in UInt8, as in MindSpore."""
     x = operand("ReduceAny", input)
@@ -196,6 +208,7 @@ def any(input: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
     return apply(made(Cast, U8), out) if x.dtype is U8 else out
 
 
+@fusible
 def count_nonzero(x: Any, axis: Any = (), keep_dims: bool = False, dtype: DType = I32) -> Tensor:
     """How many elements over axes are not 0."""
     counted = apply(made(Cast, dtype_or("CountNonZero", dtype, I32)), apply(made(Cast, BOOL), operand("CountNonZero", x, "x")))
@@ -228,33 +241,39 @@ def _like(given: Tensor, result: Tensor) -> Tensor:
     return result.astype(given.dtype if given.dtype.is_float else F32, copy=False)
 
 
+@fusible
 def var(input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Tensor:
     """Return the variance over axes: the mean square distance from the mean, divided by the count less `ddof`."""
     return _like(input, _moments("Var", input, axis, ddof, keepdims)[0])
 
 
+@fusible
 def std(input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Tensor:
     """Return the standard deviation over axes, the square root of `var`."""
     return _like(input, _deviation("Std", input, axis, ddof, keepdims)[0])
 
 
+@fusible
 def var_mean(input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> tuple[Tensor, Tensor]:
     """Return the variance and the mean over axes."""
     variance, center = _moments("VarMean", input, axis, ddof, keepdims)
     return _like(input, variance), _like(input, center)
 
 
+@fusible
 def std_mean(input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> tuple[Tensor, Tensor]:
     """Return the standard deviation and the mean over axes."""
     deviation, center = _deviation("StdMean", input, axis, ddof, keepdims)
     return _like(input, deviation), _like(input, center)
 
 
+@fusible
 def ptp(input: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Return the difference of the largest and the smallest element over axes."""
     return amax(input, axis, keepdims) - amin(input, axis, keepdims)
 
 
+@fusible
 def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """Return the norm of a vector, over one axis or of all elements, or of the matrices in two axes.
 
@@ -322,6 +341,7 @@ def _matrix_norm(x: Tensor, ord: str | float, axes: tuple[int, ...], keep: bool)
     return out if keep else reshape(out, tuple(d for a, d in enumerate(x.shape) if a not in axes))
 
 
+@fusible
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
     """log(sum(exp(input))) over axes, without overflow."""
     x = operand("LogSumExp", input)
@@ -334,12 +354,14 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
     return out if keep else reshape(out, tuple(d for a, d in enumerate(x.shape) if a not in axes))
 
 
+@fusible
 def nansum(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: DType | None = None) -> Tensor:
     """Return the sum over axes of what is not NaN; of integers in their own dtype by default."""
     x = operand("NanSum", input)
     return sum(_without_nan(x), axis, keepdims, dtype=x.dtype if dtype is None and x.dtype.is_integer else dtype)
 
 
+@fusible
 def nanmean(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: DType | None = None) -> Tensor:
     """Return the mean over axes of what is not NaN; `dtype` is that of the sum and of the result."""
     x = floating(operand("NanMean", input))
@@ -354,6 +376,7 @@ def _without_nan(x: Tensor) -> Tensor:
 # Along an axis ------------------------------------------------------------------------------------------------------
 
 
+@fusible
 def cumsum(x: Any, axis: Any, dtype: DType | None = None) -> Tensor:
     """Return the running sum along an axis."""
     x = operand("CumSum", x, "x")
@@ -363,6 +386,7 @@ def cumsum(x: Any, axis: Any, dtype: DType | None = None) -> Tensor:
     return apply(made(CumSum, along), x) if x.ndim else x
 
 
+@fusible
 def cumprod(input: Any, dim: Any, dtype: DType | None = None) -> Tensor:
     """Return the running product along an axis, by doubling the reach of the products in each step; of integers as Int64 by default."""
     x = operand("CumProd", input)

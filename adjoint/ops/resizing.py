@@ -24,6 +24,7 @@ from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.ops.resample import Resample
 from adjoint.ops.arguments import check_memory, choice, flag, operand, real, single, whole, wrong
 from adjoint.ops.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["interpolate", "upsample"]
@@ -158,6 +159,7 @@ WITH_FACTOR = {("nearest", 5), ("trilinear", 5)}
 """Modes and ranks that place elements by the scale factor itself; in PyTorch all do."""
 
 
+@fusible
 def interpolate(
     input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
@@ -245,6 +247,7 @@ def _wanted_sizes(op: str, x: Tensor, size: Any, scale_factor: Any) -> tuple[Siz
     return sizes, factors
 
 
+@fusible
 def upsample(
     input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,

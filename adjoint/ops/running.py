@@ -18,6 +18,7 @@ from adjoint.ops.parts import concat, flip, narrow
 from adjoint.ops.picking import gather_elements
 from adjoint.ops.reduction import sum
 from adjoint.ops.shapes import reshape
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = ["cummax", "cummin", "diff", "diff_ext", "trapz"]
@@ -48,11 +49,13 @@ def cumulative_extreme(op: str, input: Any, axis: Any, argument: str, *, largest
     return gather_elements(x, along, places), places
 
 
+@fusible
 def cummax(input: Any, axis: Any) -> tuple[Tensor, Tensor]:
     """Return the largest element so far along an axis, the last of equal ones, and its index (Int64)."""
     return cumulative_extreme("Cummax", input, axis, "axis", largest=True)
 
 
+@fusible
 def cummin(input: Any, axis: Any) -> tuple[Tensor, Tensor]:
     """Return the smallest element so far along an axis, the last of equal ones, and its index (Int32)."""
     values, places = cumulative_extreme("Cummin", input, axis, "axis", largest=False)
@@ -86,6 +89,7 @@ def _extended(op: str, x: Tensor, along: int, prepend: Any, append: Any) -> Tens
     return concat((*ends[0], x, *ends[1]), along) if ends[0] or ends[1] else x
 
 
+@fusible
 def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """Return the differences of neighbours along an axis, after prepending and appending Tensors.
 
@@ -104,6 +108,7 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     return _differences(_extended("Diff", given, along, prepend, append), along, 1)
 
 
+@fusible
 def diff_ext(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """Return the differences of neighbours along an axis, `n` times, after prepending and appending Tensors."""
     x = operand("Diff", input)
@@ -116,6 +121,7 @@ def diff_ext(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append:
     return _differences(extended, along, min(times, extended.shape[along]))
 
 
+@fusible
 def trapz(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
     """Return the integral along an axis by the trapezoidal rule; of integers in Float32.
 

@@ -14,6 +14,7 @@ from adjoint.ir.ops.resample import Resample
 from adjoint.ir.types import BOOL, F32, I32
 from adjoint.ops.arguments import operand, sizes_argument, wrong
 from adjoint.ops.resizing import CACHED, Table, checked_sizes
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["KERNELS", "resized_by_area", "scaled_and_translated"]
@@ -43,6 +44,7 @@ def _resampled(x: Tensor, tables: tuple[Table, Table]) -> Tensor:
 # Areas ---------------------------------------------------------------------------------------------------------------
 
 
+@fusible
 def resized_by_area(images: Any, size: Any, align: bool) -> Tensor:
     """Return images with `size` (height, width): each element is the mean of the area that it covers."""
     x, sizes = _images_and_size("ResizeArea", images, size)
@@ -91,6 +93,7 @@ KERNELS: dict[str, tuple[float, Callable[[Any], Any]]] = {
 """Radius, and the weight of an element at a distance from 0 on."""
 
 
+@fusible
 def scaled_and_translated(images: Any, size: Any, scale: Any, translation: Any, kernel: str, antialias: bool) -> Tensor:
     """Return images of `size` (height, width) in which the given ones stand scaled and then moved; zeros where there is none.
 

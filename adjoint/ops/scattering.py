@@ -35,6 +35,7 @@ from adjoint.ops.parts import stack
 from adjoint.ops.picking import flat_indices, flat_places, gathered, index_check, indices_argument
 from adjoint.ops.reduction import cumsum, sum
 from adjoint.ops.shapes import broadcast_to, expand_dims, moveaxis, reshape
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.promotion import common_dtype
 from adjoint.runtime.tensor.run_time_checks import Range, checked_on_host, explained
@@ -81,42 +82,50 @@ def _by_coordinates(op: str, kind: str, x: Tensor, indices: Any, updates: Any) -
     return reshape(_put(kind, flat, places, new), x.shape)
 
 
+@fusible
 def scatter_nd(indices: Any, updates: Any, shape: Any) -> Tensor:
     """Return zeros of a shape with updates added at rows of coordinates [..., n] of its first n axes."""
     new = operand("ScatterNd", updates, "updates")
     return _by_coordinates("ScatterNd", "add", zeros(sizes_argument("ScatterNd", "shape", shape), new.dtype), indices, new)
 
 
+@fusible
 def tensor_scatter_update(input_x: Any, indices: Any, updates: Any) -> Tensor:
     """Return `input_x` with updates at rows of coordinates [..., n] of its first n axes; of several at one position the last remains."""
     return _by_coordinates("TensorScatterUpdate", "update", operand("TensorScatterUpdate", input_x, "input_x"), indices, updates)
 
 
+@fusible
 def tensor_scatter_add(input_x: Any, indices: Any, updates: Any) -> Tensor:
     """Return `input_x` with updates added at rows of coordinates."""
     return _by_coordinates("TensorScatterAdd", "add", operand("TensorScatterAdd", input_x, "input_x"), indices, updates)
 
 
+@fusible
 def tensor_scatter_sub(input_x: Any, indices: Any, updates: Any) -> Tensor:
     """Return `input_x` with updates subtracted at rows of coordinates."""
     return _by_coordinates("TensorScatterSub", "sub", operand("TensorScatterSub", input_x, "input_x"), indices, updates)
 
 
+@fusible
 def tensor_scatter_max(input_x: Any, indices: Any, updates: Any) -> Tensor:
     """Return the larger of `input_x` and the updates at rows of coordinates."""
     return _by_coordinates("TensorScatterMax", "max", operand("TensorScatterMax", input_x, "input_x"), indices, updates)
 
 
+@fusible
 def tensor_scatter_min(input_x: Any, indices: Any, updates: Any) -> Tensor:
     """Return the smaller of `input_x` and the updates at rows of coordinates."""
     return _by_coordinates("TensorScatterMin", "min", operand("TensorScatterMin", input_x, "input_x"), indices, updates)
 
 
+@fusible
 def tensor_scatter_mul(input_x: Any, indices: Any, updates: Any) -> Tensor:
     """Return `input_x` multiplied by updates at rows of coordinates."""
     return _by_coordinates("TensorScatterMul", "mul", operand("TensorScatterMul", input_x, "input_x"), indices, updates)
 
 
+@fusible
 def tensor_scatter_div(input_x: Any, indices: Any, updates: Any) -> Tensor:
     """Return `input_x` divided by updates at rows of coordinates; integers toward zero, by 0 they give 0."""
     return _by_coordinates("TensorScatterDiv", "div", operand("TensorScatterDiv", input_x, "input_x"), indices, updates)
@@ -125,6 +134,7 @@ def tensor_scatter_div(input_x: Any, indices: Any, updates: Any) -> Tensor:
 # Along one axis ------------------------------------------------------------------------------------------------------
 
 
+@fusible
 def tensor_scatter_elements(input_x: Any, indices: Any, updates: Any, axis: int = 0, reduction: str = "none") -> Tensor:
     """Return `input_x` with each update at its own position, but with the index as coordinate along `axis`.
 
@@ -150,6 +160,7 @@ def _by_elements(op: str, kind: str, x: Tensor, axis: Any, indices: Tensor, upda
     return reshape(_put(kind, reshape(x, (-1,)), reshape(places, (-1,)), reshape(updates, (-1,))), x.shape)
 
 
+@fusible
 def scatter(input: Any, axis: int, index: Any, src: Any) -> Tensor:
     """Return `input` with each element of `src` at its own position, but with the index as coordinate along `axis`."""
     x, rows = operand("Scatter", input), indices_argument("Scatter", "index", index)
@@ -246,6 +257,7 @@ scatter_nd_div = _of_coordinates("ScatterNdDiv", "scatter_nd_div", "div")
 # Parts and masks -----------------------------------------------------------------------------------------------------
 
 
+@fusible
 def masked_scatter(input: Any, mask: Any, source: Any) -> Tensor:
     """`input` with the elements of `source`, one after the other, in the places where the mask, which broadcasts to it, is true."""
     op = "MaskedScatter"
@@ -270,6 +282,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Tensor:
     return reshape(where(chosen, taken, reshape(x, (-1,))), x.shape)
 
 
+@fusible
 def slice_scatter(input: Any, src: Any, axis: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Tensor:
     """`input` with `src` in place of its slice start:end:step along `axis`."""
     op = "SliceScatter"
@@ -289,6 +302,7 @@ def slice_scatter(input: Any, src: Any, axis: int = 0, start: Any = None, end: A
     return moveaxis(found, 0, along)
 
 
+@fusible
 def select_scatter(input: Any, src: Any, axis: int, index: int) -> Tensor:
     """`input` with `src` in place of its slice number `index` along `axis`."""
     x, new = operand("SelectScatter", input), operand("SelectScatter", src, "src")
@@ -304,6 +318,7 @@ def select_scatter(input: Any, src: Any, axis: int, index: int) -> Tensor:
 # Filled and put ------------------------------------------------------------------------------------------------------
 
 
+@fusible
 def index_fill(x: Any, axis: Any, index: Any, value: Any) -> Tensor:
     """Return `x` with one number in its slices along `axis` at the indices, a vector or a Tensor without dimensions."""
     op = "IndexFill"
@@ -355,16 +370,19 @@ def _slices_put(op: str, kind: str, x: Any, v: Any, indices: Any) -> Tensor:
     return _put(kind, given, places, new)
 
 
+@fusible
 def inplace_add(x: Any, v: Any, indices: Any) -> Tensor:
     """Return `x` with the slices of `v` added along axis 0 at the indices, an int or a tuple of ints; `x` stays as it is."""
     return _slices_put("InplaceAdd", "add", x, v, indices)
 
 
+@fusible
 def inplace_sub(x: Any, v: Any, indices: Any) -> Tensor:
     """Return `x` with the slices of `v` subtracted along axis 0 at the indices, an int or a tuple of ints; `x` stays as it is."""
     return _slices_put("InplaceSub", "sub", x, v, indices)
 
 
+@fusible
 def inplace_update(x: Any, v: Any, indices: Any) -> Tensor:
     """Return `x` with the slices of `v` in place of those along axis 0 at the indices: an int, a tuple of ints or a Tensor; `x` stays as
     it is."""

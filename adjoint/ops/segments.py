@@ -21,6 +21,7 @@ from adjoint.ops.creation import filled, ones
 from adjoint.ops.parts import narrow
 from adjoint.ops.picking import gathered, index_check, indices_argument, unsorted_segment_sum
 from adjoint.ops.shapes import reshape
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.run_time_checks import checked_on_host, explained, needs_values
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
@@ -64,18 +65,21 @@ def _unsorted(op: str, kind: str, x: Any, segment_ids: Any, num_segments: Any) -
     return _combined(op, kind, given, ids, count)
 
 
+@fusible
 def unsorted_segment_max(x: Any, segment_ids: Any, num_segments: Any) -> Tensor:
     """Return the largest elements of the slices of each segment, of one without slices the least number of the dtype; slices with a
     negative number are left out."""
     return _unsorted("UnsortedSegmentMax", "max", x, segment_ids, num_segments)
 
 
+@fusible
 def unsorted_segment_min(x: Any, segment_ids: Any, num_segments: Any) -> Tensor:
     """Return the smallest elements of the slices of each segment, of one without slices the largest number of the dtype; slices with a
     negative number are left out."""
     return _unsorted("UnsortedSegmentMin", "min", x, segment_ids, num_segments)
 
 
+@fusible
 def unsorted_segment_prod(x: Any, segment_ids: Any, num_segments: Any) -> Tensor:
     """Return the products of the slices of each segment, of one without slices 1; slices with a negative number are left out."""
     return _unsorted("UnsortedSegmentProd", "mul", x, segment_ids, num_segments)
@@ -126,6 +130,7 @@ def of_ascending(op: str, kind: str) -> Callable[[Any, Any], Tensor]:
 _mean = of_ascending("SparseSegmentMean", "mean")
 
 
+@fusible
 def sparse_segment_mean(x: Any, indices: Any, segment_ids: Any) -> Tensor:
     """Return for each segment the mean of the slices of `x` along axis 0 at its indices, 0 for one without.
 

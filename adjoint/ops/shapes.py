@@ -26,6 +26,7 @@ from adjoint.ops.arguments import (
     wrong,
 )
 from adjoint.runtime.memory.op_plans import check_fits
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
@@ -60,6 +61,7 @@ def numel(input: Any) -> int:
 # Other forms of the same elements ------------------------------------------------------------------------------------
 
 
+@fusible
 def reshape(input: Any, shape: Any) -> Tensor:
     """Return the elements in row-major order in another shape; one size may be -1, which is inferred.
 
@@ -86,16 +88,19 @@ def reshaped(x: Tensor, sizes: tuple[int, ...], op: str) -> TensorType:
     return tensor(x.dtype, sizes)
 
 
+@fusible
 def view_as(input: Any, other: Any) -> Tensor:
     """Return the elements in row-major order in the shape of `other`."""
     return reshape(input, operand("ViewAs", other, "other").shape)
 
 
+@fusible
 def ravel(input: Any) -> Tensor:
     """Return the elements in row-major order along one axis."""
     return reshape(operand("Ravel", input), (-1,))
 
 
+@fusible
 def flatten(input: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = -1) -> Tensor:
     """Merge the axes from `start_dim` to `end_dim` into one; `order` "F" reads them in column-major order."""
     x = operand("Flatten", input)
@@ -115,6 +120,7 @@ def joined(op: str, x: Tensor, start_dim: Any, end_dim: Any) -> Tensor:
     return apply(made(Reshape, tensor(x.dtype, (*sizes[:first], math.prod(sizes[first : last + 1]), *sizes[last + 1 :]))), x)
 
 
+@fusible
 def transpose(input: Any, dims: Any) -> Tensor:
     """Return the axes in another order: axis i of the result is axis dims[i] of the input."""
     x = operand("Transpose", input)
@@ -129,11 +135,13 @@ def transpose(input: Any, dims: Any) -> Tensor:
     return apply(made(Transpose, order), x)
 
 
+@fusible
 def permute(input: Any, axis: Any) -> Tensor:
     """Return the axes in another order: axis i of the result is axis axis[i] of the input."""
     return transpose(input, axis)
 
 
+@fusible
 def swapaxes(input: Any, axis0: int, axis1: int) -> Tensor:
     """Exchange two axes."""
     x = operand("SwapAxes", input)
@@ -144,11 +152,13 @@ def swapaxes(input: Any, axis0: int, axis1: int) -> Tensor:
     return apply(made(Transpose, tuple(order)), x)
 
 
+@fusible
 def swapdims(input: Any, dim0: int, dim1: int) -> Tensor:
     """Exchange two axes."""
     return swapaxes(input, dim0, dim1)
 
 
+@fusible
 def t(input: Any) -> Tensor:
     """Return the transposed matrix; a tensor of one axis or none unchanged."""
     x = operand("T", input)
@@ -157,6 +167,7 @@ def t(input: Any) -> Tensor:
     return apply(made(Transpose, tuple(reversed(range(x.ndim)))), x)
 
 
+@fusible
 def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
     """Move the axes `source` to the positions `destination`; the others keep their order."""
     x = operand("MoveAxis", x, "x")
@@ -171,11 +182,13 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
     return apply(made(Transpose, tuple(order)), x)
 
 
+@fusible
 def movedim(x: Any, source: Any, destination: Any) -> Tensor:
     """As `moveaxis`."""
     return moveaxis(x, source, destination)
 
 
+@fusible
 def expand_dims(input_x: Any, axis: Any) -> Tensor:
     """Insert an axis of 1 at `axis`; a tuple for several, one after the other."""
     x = operand("ExpandDims", input_x, "input_x")
@@ -188,11 +201,13 @@ def expand_dims(input_x: Any, axis: Any) -> Tensor:
     return x
 
 
+@fusible
 def unsqueeze(input: Any, dim: int) -> Tensor:
     """Insert an axis of 1 at `dim`."""
     return expand_dims(input, dim)
 
 
+@fusible
 def squeeze(input: Any, axis: Any = None) -> Tensor:
     """Remove the axes of 1, or those of `axis` that are 1."""
     x = operand("Squeeze", input)
@@ -202,6 +217,7 @@ def squeeze(input: Any, axis: Any = None) -> Tensor:
     return apply(made(Reshape, tensor(x.dtype, (d for a, d in enumerate(x.shape) if d != 1 or a not in axes))), x)
 
 
+@fusible
 def broadcast_to(input: Any, shape: Any) -> Tensor:
     """Return the elements broadcast along new axes and along axes of 1; a size of -1 is that of the input."""
     x = operand("BroadcastTo", input)
@@ -221,11 +237,13 @@ def broadcast_to(input: Any, shape: Any) -> Tensor:
     return apply(made(Broadcast, tensor(x.dtype, target)), x)
 
 
+@fusible
 def expand(input_x: Any, size: Any) -> Tensor:
     """As `broadcast_to`."""
     return broadcast_to(input_x, size)
 
 
+@fusible
 def expand_as(input: Any, other: Any) -> Tensor:
     """Return the elements broadcast to the shape of `other`."""
     return broadcast_to(input, operand("ExpandAs", other, "other").shape)
@@ -234,6 +252,7 @@ def expand_as(input: Any, other: Any) -> Tensor:
 # Repetition ----------------------------------------------------------------------------------------------------------
 
 
+@fusible
 def tile(input: Any, dims: Any) -> Tensor:
     """Return the tensor repeated dims[i] times along axis i; a shorter tuple counts from the last axis."""
     x = operand("Tile", input)
@@ -258,11 +277,13 @@ def tile(input: Any, dims: Any) -> Tensor:
     return apply(made(Reshape, result), apply(made(Broadcast, tensor(x.dtype, spread)), parted))
 
 
+@fusible
 def repeat_elements(x: Any, rep: int, axis: int = 0) -> Tensor:
     """Each element repeated `rep` times along an axis."""
     return repeat_interleave(x, integer("RepeatElements", "rep", rep), axis)
 
 
+@fusible
 def repeat_interleave(input: Any, repeats: Any, axis: int | None = None) -> Tensor:
     """Each element repeated, all as often or each as `repeats` says, along an axis; without one, of the flattened tensor."""
     x = operand("RepeatInterleave", input)

@@ -9,6 +9,7 @@ from adjoint.ir.ops.gamma import Betainc, LogBeta, Mvlgamma, Polygamma, Zeta
 from adjoint.ir.types import F32, F64, I32, I64
 from adjoint.ops.arguments import operand, whole, wrong
 from adjoint.ops.arithmetic import greater
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.operators import combined
 from adjoint.runtime.tensor.run_time_checks import Range, checked_on_host
 from adjoint.runtime.tensor.tensor import Tensor, apply
@@ -18,6 +19,7 @@ __all__ = ["mvlgamma", "polygamma", "zeta"]
 _DIV, _POLYGAMMA, _ZETA, _BETAINC, _LOG_BETA = Div(), Polygamma(), Zeta(), Betainc(), LogBeta()
 
 
+@fusible
 def polygamma(n: Any, input: Any) -> Tensor:
     """Return the derivative of digamma of order n, (-1)^(n + 1) n! zeta(n + 1, input); NaN for a negative order.
 
@@ -32,6 +34,7 @@ def polygamma(n: Any, input: Any) -> Tensor:
     return apply(_POLYGAMMA, order, operand("Polygamma", input))
 
 
+@fusible
 def mvlgamma(input: Any, p: int) -> Tensor:
     """Return the logarithm of the multivariate gamma function of dimension p.
 
@@ -57,6 +60,7 @@ def mvlgamma(input: Any, p: int) -> Tensor:
     return apply(op, x)
 
 
+@fusible
 def zeta(input: Any, other: Any) -> Tensor:
     """Return Hurwitz's zeta function, the sum of (other + k)^-input over k >= 0, for input > 1.
 

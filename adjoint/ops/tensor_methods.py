@@ -41,7 +41,9 @@ from adjoint.ops import (
     special,
 )
 from adjoint.ops.arguments import choice, dimension, flag, integer, operand, sizes_argument, wrong
+from adjoint.runtime.execution.fusible_calls import make_fused, make_recorded
 from adjoint.runtime.memory.machine import array_of, memory_of
+from adjoint.runtime.tensor.fusible import fusible, on_frequent_calls
 from adjoint.runtime.tensor.generator import Generator, stream_of
 from adjoint.runtime.tensor.indexing import iterated, taken, write
 from adjoint.runtime.tensor.random import drawn_from
@@ -94,6 +96,7 @@ class _Methods:
     __setitem__ = write
     __iter__ = iterated
 
+    @fusible
     def __matmul__(self: Any, other: Any) -> Tensor:
         return linear.matmul(self, as_tensor(other) if isinstance(other, np.ndarray) else other)
 
@@ -108,23 +111,28 @@ class _Methods:
         return arithmetic.round(self, decimals=decimals)
 
     # -- arithmetic -------------------------------------------------------------------------------------------------
+    @fusible
     def add(self: Any, other: Any, *, alpha: Any = 1) -> Tensor:
         """self + alpha * other; TypeError for an `alpha` that is a float, if neither has floats."""
         return arithmetic.added(self, other, _factor("add", self, other, alpha))
 
+    @fusible
     def sub(self: Any, other: Any = _ABSENT, *, alpha: Any = 1, y: Any = _ABSENT) -> Tensor:
         """self - alpha * other; TypeError for an `alpha` that is a float, if neither has floats."""
         taken_off = _given("sub", "other", other, "y", y)
         return arithmetic.subtract(self, taken_off, alpha=_factor("sub", self, taken_off, alpha))
 
+    @fusible
     def multiply(self: Any, value: Any) -> Tensor:
         """self * value."""
         return generated.mul(self, value)
 
+    @fusible
     def remainder(self: Any, other: Any = _ABSENT, *, divisor: Any = _ABSENT) -> Tensor:
         """Return the remainder of self / other with the sign of `other`."""
         return generated.remainder(self, _given("remainder", "other", other, "divisor", divisor))
 
+    @fusible
     def float_power(self: Any, other: Any) -> Tensor:
         """Return the tensor to the power of `other`, in Float64."""
         return floats.float_power(self, other)
@@ -133,32 +141,39 @@ class _Methods:
         """Return whether two tensors of floats, of one shape, differ by less than a tolerance."""
         return floats.approximate_equal(self, other, tolerance)
 
+    @fusible
     def addr(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """Return beta * self + alpha * (vec1 outer vec2); of integers with whole factors."""
         return distances.addr(self, vec1, vec2, beta=beta, alpha=alpha)
 
+    @fusible
     def true_divide(self: Any, divisor: Any = _ABSENT, *, other: Any = _ABSENT) -> Tensor:
         """self / divisor."""
         return arithmetic.true_divide(self, _given("true_divide", "divisor", divisor, "other", other))
 
+    @fusible
     def isclose(self: Any, other: Any = _ABSENT, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, *,
                 x2: Any = _ABSENT) -> Tensor:
         """Return whether |self - other| <= atol + rtol * |other|."""
         return arithmetic.isclose(self, _given("isclose", "other", other, "x2", x2), rtol, atol, equal_nan)
 
+    @fusible
     def matmul(self: Any, other: Any = _ABSENT, *, tensor2: Any = _ABSENT) -> Tensor:
         """Return the product of two matrices, or of the matrices in two tensors."""
         return linear.matmul(self, _given("matmul", "other", other, "tensor2", tensor2))
 
+    @fusible
     def round(self: Any, decimals: int = 0) -> Tensor:
         """Return the numbers rounded to so many decimals, halves to even."""
         return arithmetic.round(self, decimals=decimals)
 
+    @fusible
     def softmax(self: Any, axis: int = -1, dtype: DType | None = None) -> Tensor:
         """Return exponentials divided by their sum along an axis."""
         return activations.softmax(self, axis, dtype=dtype)
 
     # -- reductions -------------------------------------------------------------------------------------------------
+    @fusible
     def sum(self: Any, axis: Any = _ABSENT, dtype: Any = None, keepdims: Any = _ABSENT, initial: Any = None, *, dim: Any = _ABSENT,
             keepdim: Any = _ABSENT) -> Tensor:
         """Return the sum over axes, in `dtype` if that is given; else of bools, UInt8 and signed integers in Int64."""
@@ -169,107 +184,128 @@ class _Methods:
                             dtype=dtype)
         return out if initial is None else out + initial
 
+    @fusible
     def mean(self: Any, axis: Any = _ABSENT, keep_dims: Any = _ABSENT, *, dim: Any = _ABSENT, keepdim: Any = _ABSENT,
              dtype: DType | None = None) -> Tensor:
         """Return the mean over axes; of integers in their own dtype, truncated."""
         x = self if dtype is None else self.astype(dtype)
         return reduction.mean(x, _one("mean", "axis", axis, "dim", dim), _one("mean", "keep_dims", keep_dims, "keepdim", keepdim, False))
 
+    @fusible
     def prod(self: Any, axis: Any = _ABSENT, keep_dims: Any = _ABSENT, dtype: DType | None = None, *, dim: Any = _ABSENT,
              keepdim: Any = _ABSENT) -> Tensor:
         """Return the product over axes, in `dtype` if that is given; else of bools, UInt8 and signed integers in Int64."""
         keep = _one("prod", "keep_dims", keep_dims, "keepdim", keepdim, False)
         return reduction.prod(self, _one("prod", "axis", axis, "dim", dim), keep, dtype)
 
+    @fusible
     def all(self: Any, axis: Any = _ABSENT, keep_dims: Any = _ABSENT, *, dim: Any = _ABSENT, keepdim: Any = _ABSENT) -> Tensor:
         """Return whether all elements over axes are true."""
         return reduction.all(self, _one("all", "axis", axis, "dim", dim), _one("all", "keep_dims", keep_dims, "keepdim", keepdim, False))
 
+    @fusible
     def any(self: Any, axis: Any = _ABSENT, keep_dims: Any = _ABSENT, *, dim: Any = _ABSENT, keepdim: Any = _ABSENT) -> Tensor:
         """Return whether an element over axes is true."""
         return reduction.any(self, _one("any", "axis", axis, "dim", dim), _one("any", "keep_dims", keep_dims, "keepdim", keepdim, False))
 
+    @fusible
     def max(self: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = _ABSENT, initial: Any = _ABSENT,
             where: Any = _ABSENT, return_indices: Any = _ABSENT) -> Any:
         """Return the largest element: of the tensor, or with its index along `dim`, or over `axis` without places unless asked for."""
         return _extreme(reduction.max, reduction.amax, self, dim, keepdim, axis, keepdims, initial, where, return_indices)
 
+    @fusible
     def min(self: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = _ABSENT, initial: Any = _ABSENT,
             where: Any = _ABSENT, return_indices: Any = _ABSENT) -> Any:
         """Return the smallest element: of the tensor, or with its index along `dim`, or over `axis` without places unless asked for."""
         return _extreme(reduction.min, reduction.amin, self, dim, keepdim, axis, keepdims, initial, where, return_indices)
 
+    @fusible
     def argmax(self: Any, axis: Any = _ABSENT, keepdims: Any = _ABSENT, *, dim: Any = _ABSENT, keepdim: Any = _ABSENT) -> Tensor:
         """Return the index of the largest element along an axis, or in the flattened tensor, as Int64."""
         keep = _one("argmax", "keepdims", keepdims, "keepdim", keepdim, False)
         return reduction.argmax(self, _one("argmax", "axis", axis, "dim", dim), keep)
 
+    @fusible
     def argmin(self: Any, axis: Any = _ABSENT, keepdims: Any = _ABSENT, *, dim: Any = _ABSENT, keepdim: Any = _ABSENT) -> Tensor:
         """Return the index of the smallest element along an axis, or in the flattened tensor, as Int32."""
         keep = _one("argmin", "keepdims", keepdims, "keepdim", keepdim, False)
         return reduction.argmin(self, _one("argmin", "axis", axis, "dim", dim), keep)
 
+    @fusible
     def std(self: Any, axis: Any = _ABSENT, ddof: Any = _ABSENT, keepdims: Any = _ABSENT, *, dim: Any = _ABSENT, correction: Any = _ABSENT,
             keepdim: Any = _ABSENT) -> Tensor:
         """Return the standard deviation over axes, with the count less `ddof` (0)."""
         return reduction.std(self, _one("std", "axis", axis, "dim", dim), _one("std", "ddof", ddof, "correction", correction, 0),
                              _one("std", "keepdims", keepdims, "keepdim", keepdim, False))
 
+    @fusible
     def var(self: Any, axis: Any = _ABSENT, ddof: Any = _ABSENT, keepdims: Any = _ABSENT, *, dim: Any = _ABSENT, correction: Any = _ABSENT,
             keepdim: Any = _ABSENT) -> Tensor:
         """Return the variance over axes, divided by the count less `ddof` (0)."""
         return reduction.var(self, _one("var", "axis", axis, "dim", dim), _one("var", "ddof", ddof, "correction", correction, 0),
                              _one("var", "keepdims", keepdims, "keepdim", keepdim, False))
 
+    @fusible
     def cumsum(self: Any, axis: Any = _ABSENT, dtype: DType | None = None, *, dim: Any = _ABSENT) -> Tensor:
         """Return the running sum along an axis; without one, of the flattened tensor."""
         along = _one("cumsum", "axis", axis, "dim", dim)
         return reduction.cumsum(shapes.ravel(self), 0, dtype) if along is None else reduction.cumsum(self, along, dtype)
 
+    @fusible
     def nansum(self: Any, axis: Any = _ABSENT, keepdims: Any = _ABSENT, *, dtype: DType | None = None, dim: Any = _ABSENT,
                keepdim: Any = _ABSENT) -> Tensor:
         """Return the sum over axes of what is not NaN; of integers in their own dtype by default."""
         keep = _one("nansum", "keepdims", keepdims, "keepdim", keepdim, False)
         return reduction.nansum(self, _one("nansum", "axis", axis, "dim", dim), keep, dtype=dtype)
 
+    @fusible
     def count_nonzero(self: Any, axis: Any = _ABSENT, keep_dims: bool = False, dtype: DType | None = None, *, dim: Any = _ABSENT) -> Tensor:
         """How many elements over axes are not 0."""
         over = _one("count_nonzero", "axis", axis, "dim", dim, ())
         return reduction.count_nonzero(self, () if over is None else over, keep_dims, I32 if dtype is None else dtype)
 
+    @fusible
     def median(self: Any, axis: Any = _ABSENT, keepdims: Any = _ABSENT, *, dim: Any = _ABSENT, keepdim: Any = _ABSENT) -> Any:
         """Return the median element along an axis, the smaller of two, and its index (Int64)."""
         keep = _one("median", "keepdims", keepdims, "keepdim", keepdim, False)
         return ordering.median(self, _one("median", "axis", axis, "dim", dim, -1), keep)
 
+    @fusible
     def sort(self: Any, axis: Any = _ABSENT, descending: bool = False, stable: bool = False, *, dim: Any = _ABSENT) -> Any:
         """Return the elements in order along an axis, and their indices (Int32); equal ones keep their order, `stable` or not."""
         flag("Tensor.sort", "stable", stable)
         return ordering.sort(self, _one("sort", "axis", axis, "dim", dim, -1), descending)
 
+    @fusible
     def argsort(self: Any, axis: Any = _ABSENT, descending: bool = False, stable: bool = False, *, dim: Any = _ABSENT) -> Tensor:
         """Return the indices (Int32) that sort an axis; equal elements keep their order, `stable` or not."""
         flag("Tensor.argsort", "stable", stable)
         return ordering.argsort(self, _one("argsort", "axis", axis, "dim", dim, -1), descending)
 
+    @fusible
     def argmax_with_value(self: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
         """Return the largest element along an axis, and its index."""
         return reduction.max(self, axis, keep_dims)
 
+    @fusible
     def argmin_with_value(self: Any, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
         """Return the smallest element along an axis, and its index."""
         return reduction.min(self, axis, keep_dims)
 
+    @fusible
     def trace(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DType | None = None) -> Tensor:
         """Return the sum of the diagonal; of integers as Int64 by default."""
         kept = BOOL if self.dtype is BOOL and dtype is None else dtype
         return reduction.sum(diagonals.diagonal(self, offset, axis1, axis2), -1, dtype=kept)
 
     # -- shapes -----------------------------------------------------------------------------------------------------
+    @fusible
     def reshape(self: Any, *shape: Any) -> Tensor:
         """Return the elements row by row in another shape; one size may be -1."""
         return shapes.reshape(self, _sizes(shape))
 
+    @fusible
     def view(self: Any, *shape: Any, dtype: DType | None = None) -> Tensor:
         """view(shape): the elements row by row in another shape; view(dtype): a tensor whose numbers have the same bytes as these, without
         gradient.  If their sizes differ, the last axis has as many more, or fewer.
@@ -284,6 +320,7 @@ class _Methods:
         """Return the elements row by row in the shape of `other`."""
         return shapes.view_as(self, other)
 
+    @fusible
     def flatten(self: Any, order: Any = "C", end: Any = None, *, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         """All axes, or those from `start_dim` to `end_dim`, made one; `order` "F" reads column by column."""
         if not isinstance(order, str):
@@ -291,6 +328,7 @@ class _Methods:
             order, start_dim = "C", order
         return shapes.flatten(self, order, start_dim=start_dim, end_dim=end_dim if end is None else end)
 
+    @fusible
     def transpose(self: Any, *axes: Any, dim0: Any = _ABSENT, dim1: Any = _ABSENT) -> Tensor:
         """Return the axes in another order; reversed, if none are named.  Two ints are two axes that change places."""
         if dim0 is not _ABSENT or dim1 is not _ABSENT:
@@ -301,22 +339,27 @@ class _Methods:
             return shapes.swapaxes(self, *axes)
         return shapes.transpose(self, _sizes(axes) if axes else tuple(reversed(range(self.ndim))))
 
+    @fusible
     def permute(self: Any, *axis: Any, dims: Any = _ABSENT) -> Tensor:
         """Return the axes in another order."""
         return shapes.transpose(self, _sizes(axis) if dims is _ABSENT else _given("permute", "axis", axis or _ABSENT, "dims", dims))
 
+    @fusible
     def squeeze(self: Any, *given: Any, axis: Any = None) -> Tensor:
         """Return the tensor without its axes of 1, or without those named."""
         return shapes.squeeze(self, axis if not given else given[0] if len(given) == 1 else given)
 
+    @fusible
     def broadcast_to(self: Any, *shape: Any) -> Tensor:
         """Return the elements repeated to a shape."""
         return shapes.broadcast_to(self, _sizes(shape))
 
+    @fusible
     def expand(self: Any, *size: Any) -> Tensor:
         """Return the elements repeated to a shape."""
         return shapes.broadcast_to(self, _sizes(size))
 
+    @fusible
     def tile(self: Any, *given: Any, dims: Any = _ABSENT, reps: Any = _ABSENT) -> Tensor:
         """Return the tensor repeated along its axes."""
         if given:
@@ -324,10 +367,12 @@ class _Methods:
         times = _given("tile", "dims", dims, "reps", reps)
         return shapes.tile(self, (times,) if isinstance(times, int) else times)
 
+    @fusible
     def repeat(self: Any, *given: Any, repeats: Any = _ABSENT) -> Tensor:
         """Return the tensor repeated along its axes."""
         return shapes.tile(self, _given("repeat", "repeats", _sizes(given) if given else _ABSENT, "repeats", repeats))
 
+    @fusible
     def repeat_interleave(self: Any, repeats: Any, dim: Any = None, *, output_size: int | None = None) -> Tensor:
         """Each element repeated along an axis; `output_size`, if it is given, is checked against the size that this gives."""
         found = shapes.repeat_interleave(self, repeats, dim)
@@ -340,23 +385,27 @@ class _Methods:
         """Return the elements broadcast to the shape of `other`."""
         return shapes.expand_as(self, _given("expand_as", "other", other, "x", x))
 
+    @fusible
     def narrow(self: Any, axis: Any = _ABSENT, start: Any = _ABSENT, length: Any = _ABSENT, *, dim: Any = _ABSENT) -> Tensor:
         """Return `length` elements along an axis from `start` on."""
         return parts.narrow(self, _given("narrow", "axis", axis, "dim", dim), _required("narrow", "start", start),
                             _required("narrow", "length", length))
 
+    @fusible
     def diag(self: Any, diagonal: int = 0) -> Tensor:
         """Return a tensor of shape s + s with the elements on its diagonal, 0 elsewhere; `diagonal` must be 0."""
         if integer("Tensor.diag", "diagonal", diagonal) != 0:
             raise wrong("Tensor.diag", "diagonal", "0: `mint.diag(x, diagonal)` puts a vector on another one", diagonal)
         return diagonals.diag(self)
 
+    @fusible
     def diagonal(self: Any, offset: int = 0, axis1: Any = _ABSENT, axis2: Any = _ABSENT, *, dim1: Any = _ABSENT,
                  dim2: Any = _ABSENT) -> Tensor:
         """Return the elements whose indices along two axes differ by `offset`, as the last axis."""
         first = _one("diagonal", "axis1", axis1, "dim1", dim1, 0)
         return diagonals.diagonal(self, offset, first, _one("diagonal", "axis2", axis2, "dim2", dim2, 1))
 
+    @fusible
     def split(
         self: Any, split_size_or_sections: Any = _ABSENT, axis: Any = _ABSENT, *, split_size: Any = _ABSENT, dim: Any = _ABSENT
     ) -> Any:
@@ -364,28 +413,34 @@ class _Methods:
         each = _one("split", "split_size_or_sections", split_size_or_sections, "split_size", split_size)
         return parts.split(self, each, _one("split", "axis", axis, "dim", dim, 0))
 
+    @fusible
     def chunk(self: Any, chunks: int, axis: Any = _ABSENT, *, dim: Any = _ABSENT) -> Any:
         """At most so many parts along an axis."""
         return parts.chunk(self, chunks, _one("chunk", "axis", axis, "dim", dim, 0))
 
+    @fusible
     def expand_dims(self: Any, axis: Any) -> Tensor:
         """Return a new axis of 1."""
         return shapes.expand_dims(self, axis)
 
+    @fusible
     def unsqueeze(self: Any, dim: Any = _ABSENT, *, axis: Any = _ABSENT) -> Tensor:
         """Return a new axis of 1 at `dim`."""
         return shapes.unsqueeze(self, _given("unsqueeze", "dim", dim, "axis", axis))
 
+    @fusible
     def flip(self: Any, dims: Any) -> Tensor:
         """Return the elements in opposite order along axes."""
         return parts.flip(self, dims)
 
     @property
+    @fusible
     def T(self: Any) -> Tensor:
         """The axes in opposite order."""
         return shapes.transpose(self, tuple(reversed(range(self.ndim))))
 
     @property
+    @fusible
     def mT(self: Any) -> Tensor:
         """The last two axes exchanged."""
         if self.ndim < 2:
@@ -393,6 +448,7 @@ class _Methods:
         return shapes.swapaxes(self, -1, -2)
 
     @property
+    @fusible
     def H(self: Any) -> Tensor:
         """The two axes of a matrix exchanged."""
         if self.ndim not in (0, 2):
@@ -400,6 +456,7 @@ class _Methods:
         return shapes.transpose(self, tuple(reversed(range(self.ndim))))
 
     @property
+    @fusible
     def mH(self: Any) -> Tensor:
         """The last two axes exchanged."""
         return self.mT
@@ -449,6 +506,7 @@ class _Methods:
         return True
 
     # -- elements ---------------------------------------------------------------------------------------------------
+    @fusible
     def gather(self: Any, input_indices: Any = _ABSENT, axis: Any = _ABSENT, batch_dims: int = 0, *, dim: Any = _ABSENT,
                index: Any = _ABSENT) -> Tensor:
         """gather(indices, axis): the slices the indices name; gather(dim, index): `gather_elements`."""
@@ -457,11 +515,13 @@ class _Methods:
             return picking.gather_elements(self, place, _one("gather", "index", index, "axis", axis))
         return picking.gather(self, input_indices, axis, batch_dims)
 
+    @fusible
     def scatter(self: Any, axis: Any = _ABSENT, index: Any = _ABSENT, src: Any = _ABSENT, *, dim: Any = _ABSENT) -> Tensor:
         """Return the tensor with each element of `src` at its own position, but with the index as coordinate along an axis."""
         return scattering.scatter(self, _given("scatter", "axis", axis, "dim", dim), _required("scatter", "index", index),
                                   _required("scatter", "src", src))
 
+    @fusible
     def scatter_add(self: Any, dim: Any = _ABSENT, index: Any = _ABSENT, src: Any = _ABSENT, *, indices: Any = _ABSENT,
                     updates: Any = _ABSENT) -> Tensor:
         """scatter_add(dim, index, src): add each element of `src` at its own position, but with the index as coordinate along an axis;
@@ -472,6 +532,7 @@ class _Methods:
         return scattering.tensor_scatter_elements(self, _required("scatter_add", "index", index), _required("scatter_add", "src", src),
                                                   axis=_required("scatter_add", "dim", dim), reduction="add")
 
+    @fusible
     def index_select(self: Any, axis: Any = _ABSENT, index: Any = _ABSENT, *, dim: Any = _ABSENT) -> Tensor:
         """Return the slices along an axis at the indices in a tensor."""
         return picking.index_select(self, _given("index_select", "axis", axis, "dim", dim), _required("index_select", "index", index))
@@ -480,6 +541,7 @@ class _Methods:
         """Return the elements without those equal to the one before, and if requested the index of each among these, and their counts."""
         return picking.unique_consecutive(self, return_inverse, return_counts, dim)
 
+    @fusible
     def select(self: Any, condition: Any = _ABSENT, y: Any = _ABSENT, *, dim: Any = _ABSENT, index: Any = _ABSENT) -> Tensor:
         """select(condition, y): the tensor where the condition is true, else y; select(dim, index): one slice of an axis."""
         condition, y = _given("select", "condition", condition, "dim", dim), _given("select", "y", y, "index", index)
@@ -488,6 +550,7 @@ class _Methods:
         along: Any = condition
         return shapes.squeeze(parts.narrow(self, along, y, 1), along)
 
+    @fusible
     def index_add(
         self: Any, dim: Any = _ABSENT, index: Any = _ABSENT, source: Any = _ABSENT, use_lock: bool = True, check_index_bound: bool = True,
         *, alpha: Any = 1, indices: Any = _ABSENT, y: Any = _ABSENT, axis: Any = _ABSENT,
@@ -534,10 +597,12 @@ class _Methods:
             chosen = chosen % len(found) if kind == "wrap" else arithmetic.clamp(chosen, 0, len(found) - 1)
         return shapes.squeeze(picking.gather_elements(table, -1, chosen), -1)
 
+    @fusible
     def where(self: Any, condition: Any, y: Any) -> Tensor:
         """Return the tensor where the condition is true, else `y`."""
         return arithmetic.where(condition, self, y)
 
+    @fusible
     def take(self: Any, indices: Any = _ABSENT, axis: Any = None, mode: str = "clip", *, index: Any = _ABSENT) -> Tensor:
         """Return the slices along an axis that indices name, or elements of the flattened tensor.
 
@@ -798,7 +863,8 @@ def _called(type_: TensorType, dtype: Any = None) -> str:
 
 
 def attach() -> None:
-    """Give Tensor its methods."""
+    """Give Tensor its methods, and let calls of `fusible` functions be fused."""
+    on_frequent_calls(fused=make_fused, recorded=make_recorded)
     TensorType.__call__ = _called
     for name, method in vars(_Methods).items():
         if name not in vars(object) and (callable(method) or isinstance(method, property)):

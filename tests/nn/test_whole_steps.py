@@ -16,7 +16,8 @@ import pytest
 from adjoint import Parameter, Tensor, amp, jit, mint, nn, ops
 from adjoint.nn.optim import traced_steps
 from adjoint.nn.optim.traced_steps import TracedSteps
-from adjoint.runtime.execution.procedures import Untraceable, traced
+from adjoint.runtime.execution.library_traces import Untraceable
+from adjoint.runtime.execution.procedures import traced
 
 SHAPES = ((4, 3), (3,), (70, 300), ())
 

@@ -21,6 +21,8 @@
     launches   steps of straight pieces: as a table, or op by op and recorded
     recorded   steps of straight pieces under a tape
     control    steps of nodes with regions that Python runs
+    library_traces  library code called once on symbolic tensors, and the ops that it runs
     procedures library code that writes tensors, traced and run as one bound plan
+    fusible_calls  the sequence of kernels of a function of the library
     text       IR text as callable functions
 """

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +19,7 @@ import numpy as np
 from adjoint.foundation import collector
 from adjoint.foundation.diagnostics import InternalError, warn
 from adjoint.foundation.locking import Lock
+from adjoint.ir.storage import to_compute
 from adjoint.ir.types import TensorType
 from adjoint.runtime.memory.early import EarlyMemory
 from adjoint.runtime.process import context
@@ -26,7 +28,7 @@ from adjoint.runtime.process.threads import default_threads
 if TYPE_CHECKING:
     from adjoint.codegen.compile import KernelCache
 
-__all__ = ["Machine", "TableStep", "array_of", "ffi", "machine", "memory_of"]
+__all__ = ["Machine", "TableStep", "array_of", "ffi", "machine", "memory_of", "number_of"]
 
 # The backend's FFI: it knows C's types and owns memory. `cffi.FFI` adds a parser of C declarations, which is slow to import.
 ffi: Any = _cffi_backend.FFI()
@@ -279,6 +281,22 @@ def array_of(memory: Memory, type_: TensorType) -> np.ndarray[Any, Any]:
     if type_.count == 0:
         return np.empty(type_.sizes, type_.dtype.array)
     return np.frombuffer(ffi.buffer(memory, type_.nbytes), type_.dtype.array).reshape(type_.sizes)
+
+
+_NUMBERS = {
+    name: struct.Struct(f"={code}").unpack_from
+    for name, code in (("bool", "?"), ("u8", "B"), ("i8", "b"), ("u16", "H"), ("i16", "h"), ("u32", "I"), ("i32", "i"), ("u64", "Q"),
+                       ("i64", "q"), ("f16", "e"), ("f32", "f"), ("f64", "d"))
+}
+"""For a dtype, by name, the function that reads one number as Python's; bf16 is not among them."""
+
+
+def number_of(memory: Memory, type_: TensorType) -> bool | int | float:
+    """Return the number in the memory of a tensor that has exactly one."""
+    unpack = _NUMBERS.get(type_.dtype.name)
+    if unpack is None:
+        return to_compute(array_of(memory, type_), type_.dtype).item()
+    return unpack(ffi.buffer(memory))[0]
 
 
 def memory_of(array: np.ndarray[Any, Any]) -> Memory:

@@ -28,6 +28,7 @@ from adjoint.runtime.memory.machine import Machine, Memory, array_of, ffi, forbi
 from adjoint.runtime.memory.tuning import tuning
 from adjoint.runtime.memory.watching import describe_kernel, failure, observing, report
 from adjoint.runtime.process.context import background_compile
+from adjoint.runtime.process.function_text import function_of
 
 if TYPE_CHECKING:
     from adjoint.codegen.compile import KernelCache
@@ -320,65 +321,44 @@ def _launching(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTy
             if status:
                 raise failure(op.failure, status)
 
-    def run(*operands: Memory) -> Any:
-        results = [allocate(n) for n in sizes]
-        into(operands, results)
-        return results[0] if len(results) == 1 else tuple(results)
-
-    needs_scratch = any(stage.reads_scratch for _, stage in launched)
-    if len(stages) == 1 and not needs_scratch and len(sizes) == 1 and len(types) <= 3:
-        run = _direct(op, stages[0], sizes[0], len(types), here)
+    buffers = len(types) + len(sizes) + len(scratch)
+    if not stages or buffers > _MOST_BUFFERS:
+        def run(*operands: Memory) -> Any:
+            results = [allocate(n) for n in sizes]
+            into(operands, results)
+            return results[0] if len(results) == 1 else tuple(results)
+    else:
+        run = _direct(op, stages, len(types), sizes, scratch, here)
     return OpPlan(result_types, run, into, stages, scratch, functools.partial(_launching, op, types, result_types, here, lowered))
 
 
-def _direct(op: Op, kernel: Any, nbytes: int, arity: int, here: Machine) -> Callable[..., Memory]:
-    """Return the function `OpPlan.run` for an op that has one kernel, one result and no scratch buffer: the fast path of the common case.
+_MOST_BUFFERS = 6
+"""The number of buffers up to which the run-time library takes each by an argument of its own."""
 
-    kernel  the bound kernel
-    nbytes  the bytes of the result
-    arity   the number of operands
+
+def _direct(op: Op, kernels: Sequence[Any], arity: int, results: Sequence[int], scratch: Sequence[int], here: Machine
+            ) -> Callable[..., Any]:
+    """Return the function `OpPlan.run` for an op with few buffers, the common case.  For two operands and one kernel it is
+
+        def run(a0, a1):
+            r0 = n0(t0)
+            if status := launch(k0, a0, a1, r0):
+                raise failure(of_status, status)
+            return r0
+
+    kernels  the bound kernels, launched one after the other on the same buffers
+    arity    the number of operands
+    results, scratch  the bytes of each result, and of each scratch buffer
     """
-    new, ctype = here.allocator(nbytes)
-    library = here.library
-
-    match arity:
-        case 0:
-            launch = library.adjoint_launch1
-
-            def run0() -> Memory:
-                out = new(ctype)
-                if status := launch(kernel, out):
-                    raise failure(op.failure, status)
-                return out
-
-            return run0
-        case 1:
-            launch = library.adjoint_launch2
-
-            def run1(a: Memory) -> Memory:
-                out = new(ctype)
-                if status := launch(kernel, a, out):
-                    raise failure(op.failure, status)
-                return out
-
-            return run1
-        case 2:
-            launch = library.adjoint_launch3
-
-            def run2(a: Memory, b: Memory) -> Memory:
-                out = new(ctype)
-                if status := launch(kernel, a, b, out):
-                    raise failure(op.failure, status)
-                return out
-
-            return run2
-        case _:
-            launch = library.adjoint_launch4
-
-            def run3(a: Memory, b: Memory, c: Memory) -> Memory:
-                out = new(ctype)
-                if status := launch(kernel, a, b, c, out):
-                    raise failure(op.failure, status)
-                return out
-
-            return run3
+    operands, made, extra = [f"a{i}" for i in range(arity)], [f"r{i}" for i in range(len(results))], [f"s{i}" for i in range(len(scratch))]
+    buffers = [*operands, *made, *extra]
+    objects = {"launch": getattr(here.library, f"adjoint_launch{len(buffers)}"), "failure": failure, "of_status": op.failure}
+    body: list[str] = []
+    for i, (name, nbytes) in enumerate(zip([*made, *extra], [*results, *scratch], strict=True)):
+        objects[f"n{i}"], objects[f"t{i}"] = here.allocator(nbytes)
+        body.append(f"{name} = n{i}(t{i})")
+    for i, kernel in enumerate(kernels):
+        objects[f"k{i}"] = kernel
+        body += [f"if status := launch(k{i}, {', '.join(buffers)}):", "    raise failure(of_status, status)"]
+    body.append(f"return {made[0] if len(made) == 1 else '(' + ''.join(f'{name}, ' for name in made) + ')'}")
+    return function_of(f"run({', '.join(operands)})", body, objects, __file__, closed=True)

@@ -23,7 +23,7 @@ from adjoint.ir.storage import to_compute
 from adjoint.ir.types import TensorType
 from adjoint.runtime.memory.machine import array_of, ffi, machine
 
-__all__ = ["Observation", "copy_for", "describe_kernel", "describe_table", "failure", "observed", "observing", "report"]
+__all__ = ["Observation", "copy_for", "describe_kernel", "describe_table", "failure", "observations", "observed", "observing", "report"]
 
 _STOPPED = 0x7F000000
 """The status that a launch returns to say that the observer of launches has raised an exception."""
@@ -115,7 +115,8 @@ class _Thread(threading.local):
 
 _thread = _Thread()
 _lock = Lock()
-_observing = 0
+observations: list[None] = []
+"""One entry for each `with observed(...)` that is now open in any thread, where kernels report their launches."""
 _called: Any = None
 """The C function that calls `_launched`; it is kept alive for ever, since other threads may be about to call it."""
 
@@ -169,7 +170,7 @@ def _launches_observed() -> Iterator[None]:
 
     Without a compiler there is no library; then the plans report their ops.
     """
-    global _observing, _called
+    global _called
     library = machine().library
     if library is None:
         yield
@@ -177,14 +178,14 @@ def _launches_observed() -> Iterator[None]:
     with _lock:
         if _called is None:
             _called = machine().callback("adjoint_observer", _launched)
-        _observing += 1
+        observations.append(None)
         library.adjoint_observe(_called)
     try:
         yield
     finally:
         with _lock:
-            _observing -= 1
-            if not _observing:
+            observations.pop()
+            if not observations:
                 library.adjoint_observe(ffi.NULL)
 
 

@@ -29,8 +29,10 @@ from adjoint.ir.ops.indexing import Gather, ScatterAdd
 from adjoint.ir.ops.shape import Broadcast, Concat, Reshape, Slice, Transpose
 from adjoint.ir.ops.sort import Sort
 from adjoint.ir.types import BOOL, I64, broadcast_shapes, tensor
-from adjoint.runtime.memory.machine import memory_of
-from adjoint.runtime.process.tracer import state
+from adjoint.runtime.memory.machine import ffi, machine, memory_of
+from adjoint.runtime.memory.watching import observations
+from adjoint.runtime.process.tracer import state, tracing
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host, emitting, is_run_time_number, needs_values
 from adjoint.runtime.tensor.stored_number import stored_number
 from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, constant, wrap
@@ -53,6 +55,11 @@ def taken(x: Tensor, key: Any) -> Tensor:
     """
     if key.__class__ is int and x.type.rank:
         return _row(x, key)
+    return _selected(x, key)
+
+
+@fusible
+def _selected(x: Tensor, key: Any) -> Tensor:
     return _part(x, _entries(x, _symbolic(key) if emitting() else key))
 
 
@@ -66,6 +73,11 @@ def _row(x: Tensor, index: int) -> Tensor:
     """Return the slice at one position of the first axis: `x[index]` for an int."""
     sizes = x.shape
     place = _checked(index, sizes[0], 0)
+    if not tracing and not observations:
+        type_ = tensor(x.type.dtype, sizes[1:])
+        memory = machine().allocate(type_.nbytes)
+        ffi.memmove(memory, x.memory + place * type_.nbytes, type_.nbytes)
+        return wrap(type_, memory)
     lead = (0,) * (len(sizes) - 1)
     part = apply(made(Slice, (place, *lead), (place + 1, *sizes[1:]), (1,) * len(sizes)), x)
     return apply(made(Reshape, tensor(x.dtype, sizes[1:])), part)

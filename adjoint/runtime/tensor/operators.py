@@ -35,7 +35,11 @@ __all__ = ["binary", "combined", "divided", "dtype_beside", "logical", "nearest_
 
 Number = (bool, int, float, np.bool_, np.integer, np.floating)
 
-_ADD, _SUB, _MUL, _DIV = Add(), Sub(), Mul(), Div()
+_ADD, _SUB, _MUL, _DIV, _FLOOR_DIV, _MOD, _POW = Add(), Sub(), Mul(), Div(), FloorDiv(), Mod(), Pow()
+_NEG, _ABS, _LOGICAL_NOT = Neg(), Abs(), LogicalNot()
+_EQUAL, _NOT_EQUAL, _LESS, _LESS_EQUAL, _GREATER, _GREATER_EQUAL = Equal(), NotEqual(), Less(), LessEqual(), Greater(), GreaterEqual()
+_LOGICAL_AND, _LOGICAL_OR, _LOGICAL_XOR = LogicalAnd(), LogicalOr(), LogicalXor()
+_BITWISE_AND, _BITWISE_OR, _BITWISE_XOR = BitwiseAnd(), BitwiseOr(), BitwiseXor()
 _SUMS, _PRODUCTS, _QUOTIENTS = pairs_of(_ADD), pairs_of(_MUL), pairs_of(_DIV)
 
 _new = object.__new__
@@ -49,11 +53,17 @@ def binary(op: Any, a: Any, b: Any) -> Tensor:
     tracer = state.tracer if tracing else None
     if tracer is not None and tracer.emits is True:
         return combined(op, a, b, lambda first, second: tracer.emit(op, (first, second)))
+    given = a, b
     try:
+        if b.__class__ is float or b.__class__ is int:
+            b = _beside_types[op, a.type, b.__class__, b or repr(b)]
+        elif a.__class__ is float or a.__class__ is int:
+            a = _beside_types[op, b.type, a.__class__, a or repr(a)]
         plan = pairs[op][a.type][b.type]
     except (KeyError, AttributeError):
         plan = None
     if plan is None:
+        a, b = given
         first, second = promoted(op, a, b)
         if first is not a and second is not b:
             return _narrowed(op, a, b, apply(op, first, second))
@@ -133,10 +143,13 @@ def promoted(op: Elementwise, a: Any, b: Any) -> tuple[Tensor, Tensor]:
 
 _numbers: dict[tuple[Any, ...], Tensor] = {}
 """The cache of numbers as tensors, for operators: by the class of the op, the dtype of the other operand, and the number."""
+_beside_types: dict[tuple[Any, ...], Tensor] = {}
+"""The same where the other operand is not cast: by the op, the type of the other operand, and the number."""
 _NUMBER = 300
 """Estimated bytes of an entry in the cache of constants for Python numbers, without the constant itself."""
 
 Refillable("numbers beside tensors", lambda: len(_numbers) * _NUMBER, _numbers.clear)
+Refillable("numbers beside types", lambda: len(_beside_types) * _NUMBER, _beside_types.clear)
 
 
 def _beside(op: Elementwise, x: Tensor, number: bool | int | float) -> tuple[Tensor, Tensor]:
@@ -149,7 +162,13 @@ def _beside(op: Elementwise, x: Tensor, number: bool | int | float) -> tuple[Ten
         found = _numbers[key] = _number_beside(op, x, number)
         budget.charge(_NUMBER)
     dtype = found.type.dtype
-    return (x if x.type.dtype is dtype else _as_dtype(x, dtype)), found
+    if x.type.dtype is not dtype:
+        return _as_dtype(x, dtype), found
+    if len(_beside_types) > 512:
+        _beside_types.clear()
+    _beside_types[op, x.type, *key[2:]] = found
+    budget.charge(_NUMBER)
+    return x, found
 
 
 def _number_beside(op: Elementwise, x: Tensor, number: bool | int | float) -> Tensor:
@@ -251,7 +270,7 @@ class _Operators:
     """The operators of Tensor (`__add__` and so on) as methods of a separate class; they are copied to Tensor below."""
 
     def __add__(self: Any, other: Any) -> Tensor:
-        if not tracing:
+        if not tracing and other.__class__ is Tensor:
             try:
                 plan = _SUMS[self.type][other.type]
             except (KeyError, AttributeError):
@@ -267,7 +286,7 @@ class _Operators:
         return binary(_SUB, self, other)
 
     def __mul__(self: Any, other: Any) -> Tensor:
-        if not tracing:
+        if not tracing and other.__class__ is Tensor:
             try:
                 plan = _PRODUCTS[self.type][other.type]
             except (KeyError, AttributeError):
@@ -295,63 +314,63 @@ class _Operators:
         return divided(other, self)
 
     def __floordiv__(self: Any, other: Any) -> Tensor:
-        return binary(FloorDiv(), self, other)
+        return binary(_FLOOR_DIV, self, other)
 
     def __rfloordiv__(self: Any, other: Any) -> Tensor:
-        return binary(FloorDiv(), other, self)
+        return binary(_FLOOR_DIV, other, self)
 
     def __mod__(self: Any, other: Any) -> Tensor:
-        return binary(Mod(), self, other)
+        return binary(_MOD, self, other)
 
     def __rmod__(self: Any, other: Any) -> Tensor:
-        return binary(Mod(), other, self)
+        return binary(_MOD, other, self)
 
     def __pow__(self: Any, other: Any) -> Tensor:
-        return binary(Pow(), self, other)
+        return binary(_POW, self, other)
 
     def __rpow__(self: Any, other: Any) -> Tensor:
-        return binary(Pow(), other, self)
+        return binary(_POW, other, self)
 
     def __neg__(self: Any) -> Tensor:
-        return apply(Neg(), self)
+        return apply(_NEG, self)
 
     def __pos__(self: Any) -> Tensor:
         return self
 
     def __abs__(self: Any) -> Tensor:
-        return apply(Abs(), self)
+        return apply(_ABS, self)
 
     def __lt__(self: Any, other: Any) -> Tensor:
-        return binary(Less(), self, other)
+        return binary(_LESS, self, other)
 
     def __le__(self: Any, other: Any) -> Tensor:
-        return binary(LessEqual(), self, other)
+        return binary(_LESS_EQUAL, self, other)
 
     def __gt__(self: Any, other: Any) -> Tensor:
-        return binary(Greater(), self, other)
+        return binary(_GREATER, self, other)
 
     def __ge__(self: Any, other: Any) -> Tensor:
-        return binary(GreaterEqual(), self, other)
+        return binary(_GREATER_EQUAL, self, other)
 
     def __eq__(self: Any, other: object) -> Any:
-        return binary(Equal(), self, other) if _comparable(other) else False
+        return binary(_EQUAL, self, other) if _comparable(other) else False
 
     def __ne__(self: Any, other: object) -> Any:
-        return binary(NotEqual(), self, other) if _comparable(other) else True
+        return binary(_NOT_EQUAL, self, other) if _comparable(other) else True
 
     def __and__(self: Any, other: Any) -> Tensor:
-        return logical(LogicalAnd(), BitwiseAnd(), self, other)
+        return logical(_LOGICAL_AND, _BITWISE_AND, self, other)
 
     def __or__(self: Any, other: Any) -> Tensor:
-        return logical(LogicalOr(), BitwiseOr(), self, other)
+        return logical(_LOGICAL_OR, _BITWISE_OR, self, other)
 
     def __xor__(self: Any, other: Any) -> Tensor:
-        return logical(LogicalXor(), BitwiseXor(), self, other)
+        return logical(_LOGICAL_XOR, _BITWISE_XOR, self, other)
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def __invert__(self: Any) -> Tensor:
-        return apply(LogicalNot(), _as_dtype(self, BOOL))
+        return apply(_LOGICAL_NOT, _as_dtype(self, BOOL))
 
     def __iadd__(self: Any, other: Any) -> Tensor:
         return self + other

@@ -23,7 +23,7 @@ from adjoint.ir.ops.conversion import Cast, Identity, NoGrad, StraightThrough
 from adjoint.ir.storage import to_compute
 from adjoint.ir.types import BF16, DTYPES, F32, DType, TensorType, tensor
 from adjoint.runtime.hooks.handles import TensorHookHandle, TensorHooks
-from adjoint.runtime.memory.machine import Memory, array_of, ffi, machine, memory_of
+from adjoint.runtime.memory.machine import Memory, array_of, ffi, machine, memory_of, number_of
 from adjoint.runtime.memory.op_plans import check_fits, plan_for, plans
 from adjoint.runtime.process.epoch import epoch
 from adjoint.runtime.process.tracer import emitter, state, tracing
@@ -256,9 +256,9 @@ class Tensor(Placement, Methods):
         if index is None and self.size != 1:
             raise ValueError(f"only a tensor of one element has an item without an index, but this one has {self.size}.")
         _seen(self)
-        array = to_compute(array_of(self.memory, self.type), self.dtype)
         if index is None:
-            return array.item()
+            return number_of(self.memory, self.type)
+        array = to_compute(array_of(self.memory, self.type), self.dtype)
         places = index if isinstance(index, tuple) else (index,)
         if not all(isinstance(place, (int, np.integer)) and not isinstance(place, bool) for place in places):
             raise TypeError(f"For 'Tensor.item', the argument 'index' must be an int or a tuple of ints, but got {index!r} "

@@ -1,0 +1,199 @@
+"""Calls of fusible functions: a function of the library, traced for certain arguments, as one sequence of kernels (`tensor/fusible.py`).
+
+The function is called once on symbolic tensors.  Under a tape a bound plan runs and records its ops.  Otherwise they are fused as those of
+a graph are, and what is left is written as a Python function that launches the kernels one after the other:
+
+    def call(args, kwargs):
+        v1 = c0(args[0].memory, c1)
+        r0 = new(Tensor)
+        r0.type, r0.memory = c2, v1
+        return r0
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from adjoint.foundation.diagnostics import warn
+from adjoint.ir.core import Atom, Function, Literal, Region, Value
+from adjoint.ir.ops.conversion import StopGradient
+from adjoint.ir.ops.fused import kernel_op
+from adjoint.ir.ops.state import Read
+from adjoint.ir.types import TensorType
+from adjoint.runtime.execution.bound_plan import BoundPlan
+from adjoint.runtime.execution.library_traces import LibraryTrace, Symbolic
+from adjoint.runtime.execution.planning import planned
+from adjoint.runtime.execution.run import Run
+from adjoint.runtime.execution.tiers import fused_plan
+from adjoint.runtime.memory.machine import Memory, machine
+from adjoint.runtime.memory.op_plans import plan_for
+from adjoint.runtime.memory.tuning import tuning
+from adjoint.runtime.process.context import background_compile
+from adjoint.runtime.process.function_text import PythonText, function_of
+from adjoint.runtime.process.tracer import state
+from adjoint.runtime.tensor.fusible import FusedCall, itself
+from adjoint.runtime.tensor.tensor import Tensor, apply, constant
+
+__all__ = ["make_fused", "make_recorded"]
+
+
+def make_fused(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], put: Callable[[FusedCall], None]) -> None:
+    """Trace a function for arguments like these, and call `put` with what computes it, as soon as that is compiled.
+
+    `put` gets the function itself if it cannot be a sequence of kernels.
+    """
+    traced = _traced(function, args, kwargs)
+    if traced is None:
+        put(itself(function))
+        return
+
+    def finish(waited_for: bool) -> None:
+        try:
+            put(_call(function, traced, waited_for=waited_for))
+        except Exception as fault:
+            put(itself(function))
+            warn(f"The operators of `{function.__name__}` could not be fused ({type(fault).__name__}: {fault}). They run one by one, with "
+                 "the same results; please report this fault.")
+
+    kernels = machine().kernels
+    if background_compile() == "wait" or kernels is None:
+        finish(waited_for=True)
+    else:
+        kernels.later(functools.partial(tuning.afterwards, functools.partial(finish, waited_for=False)))
+
+
+def make_recorded(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], put: Callable[[FusedCall], None]) -> None:
+    """Trace a function for arguments like these, and call `put` with what computes it and records its ops on the tape of the thread.
+
+    `put` gets the function itself if it cannot be a sequence of kernels.
+    """
+    traced = _traced(function, args, kwargs)
+    if traced is None:
+        put(itself(function))
+        return
+    objects: dict[str, Any] = {"function": function}
+    given = traced.texts(PythonText("c", objects))
+    node = traced.function.body.nodes[0]
+    if len(traced.function.body.nodes) == 1 and node.operands == traced.function.params and traced.kind is None and len(node.results) == 1:
+        # Sooner done by the op alone.
+        objects.update(apply=apply, op=node.op)
+        lines = [f"    return apply({', '.join(['op', *given])})"]
+    else:
+        plan = BoundPlan(planned(traced.function, identities=True, accesses=True), {}, traced.tensors, sited=False)
+        objects.update(plan=plan.run_fitting, Run=Run, state=state)
+        results = {None: "results[0]", tuple: "tuple(results)", list: "results"}[traced.kind]
+        lines = [f"    results = plan([{', '.join(given)}], Run(state.tracer))", f"    return {results}"]
+    put(function_of("call(args, kwargs)", ["try:", *lines, "except Exception:", "    return function(*args, **kwargs)"], objects, __file__,
+                    closed=True))
+
+
+class TracedFunction(NamedTuple):
+    """A function of the library, traced for certain arguments.
+
+    function  its ops
+    tensors   the tensors that the library has made for it, by the symbols by which the ops read them
+    paths     for each parameter of `function` where it is found: "args" or "kwargs", and the keys after that
+    kind      the class of its results, tuple or list; None for one tensor
+    """
+
+    function: Function
+    tensors: dict[str, Tensor]
+    paths: list[tuple[str, ...]]
+    kind: type | None
+
+    def texts(self, text: PythonText) -> list[str]:
+        """Return for each parameter of the IR's function the Python expression of the tensor that is given for it."""
+        return [path[0] + "".join(f"[{text.object(key)}]" if isinstance(key, str) else f"[{key}]" for key in path[1:])
+                for path in self.paths]
+
+
+def _traced(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> TracedFunction | None:
+    """Call a function on symbolic tensors in place of the tensors in its arguments.  Return None if it cannot be traced."""
+    trace, paths = LibraryTrace(closed=True), list[Any]()
+    given = _symbolic(args, ("args",), trace, paths), {name: _symbolic(x, ("kwargs", name), trace, paths) for name, x in kwargs.items()}
+    try:
+        with trace:
+            result = function(*given[0], **given[1])
+    except Exception:  # if something is wrong with the call, the function itself says it
+        return None
+    kind = None if isinstance(result, Tensor) else type(result)
+    results: list[Any] = [result] if kind is None else list(result) if kind in (tuple, list) else []
+    if not results or not all(isinstance(x, Symbolic) for x in results):
+        return None
+    traced = trace.function(function.__name__, results)
+    return TracedFunction(traced, trace.tensors, paths, kind) if _is_a_sequence(traced) else None
+
+
+def _symbolic(x: Any, path: tuple[Any, ...], trace: LibraryTrace, paths: list[Any]) -> Any:
+    """Return an argument with symbolic tensors in place of its tensors, and append where each of these is found to `paths`.
+
+    path  where `x` is found
+    """
+    if isinstance(x, Tensor):
+        paths.append(path)
+        return trace.argument(x.type)
+    if isinstance(x, (tuple, list)):
+        return type(x)([_symbolic(item, (*path, i), trace, paths) for i, item in enumerate(x)])
+    return x
+
+
+def _is_a_sequence(function: Function) -> bool:
+    """Return True if each result is computed by a node of its own and takes gradients, and all values are tensors."""
+    nodes, yields = function.body.nodes, function.body.results
+    computed = {value for node in nodes for value in node.results if not isinstance(node.op, (Read, StopGradient))}
+    return (all(isinstance(x.type, TensorType) for node in nodes for x in (*node.operands, *node.results))
+            and not any(node.regions for node in nodes) and computed.issuperset(yields) and len(set(yields)) == len(yields))
+
+
+def _call(function: Callable[..., Any], traced: TracedFunction, *, waited_for: bool) -> FusedCall:
+    """Return a function that launches the kernels of a traced function, and calls the function itself if one fails.
+
+    waited_for  True: all processors compile, since somebody waits; False: one compiles at a low priority
+    """
+    fused = fused_plan(planned(traced.function, identities=True, accesses=True), waited_for=waited_for)
+    body = (traced.function if fused is None else fused.function).body
+    objects: dict[str, Any] = {"new": object.__new__, "Tensor": Tensor, "function": function}
+    text = PythonText("c", objects)
+    names: dict[Atom, str] = {}
+    names.update({param: f"{given}.memory" for param, given in zip(body.params, traced.texts(text), strict=True)})
+    lines, last = list[str](), _last_uses(body)
+    for index, node in enumerate(body.nodes):
+        if isinstance(node.op, Read):
+            names[node.results[0]] = text.object(traced.tensors[node.op.symbol].memory)
+            continue
+        operands = [names[x] if isinstance(x, Value) else text.object(_literal(x)) for x in node.operands]
+        names.update({value: f"v{len(names) + i}" for i, value in enumerate(node.results)})
+        types = [x.type for x in node.operands if isinstance(x.type, TensorType)]
+        run = text.object(plan_for(kernel_op(node), types).run)
+        results = ", ".join(names[value] for value in node.results)
+        lines.append(f"{results + ' = ' if results else ''}{run}({', '.join(operands)})")
+        if dead := [names[value] for value in last.get(index, ())]:
+            lines.append(f"del {', '.join(dead)}")
+    returned = [f"r{i}" for i in range(len(body.results))]
+    for result, value in zip(returned, body.results, strict=True):
+        lines += [f"{result} = new(Tensor)", f"{result}.type, {result}.memory = {text.object(value.type)}, {names[value]}"]
+    form = {None: "{}", tuple: "({},)", list: "[{}]"}[traced.kind]
+    body_ = ["try:", *(f"    {line}" for line in lines), "    return " + form.format(", ".join(returned)),
+             "except Exception:", "    pass", "return function(*args, **kwargs)"]
+    return function_of("call(args, kwargs)", body_, objects, __file__, closed=True)
+
+
+def _literal(x: Literal) -> Memory:
+    return constant(x.value, x.type.dtype).memory
+
+
+def _last_uses(body: Region) -> dict[int, list[Value]]:
+    """Return for the index of a node the values that it or a node before computes, and that no node behind it uses."""
+    last: dict[Value, int] = {}
+    for index, node in enumerate(body.nodes):
+        if not isinstance(node.op, Read):
+            last.update(dict.fromkeys(node.results, index))
+            last.update({x: index for x in node.operands if x in last})
+    found: dict[int, list[Value]] = {}
+    for value, index in last.items():
+        if value not in body.results:
+            found.setdefault(index, []).append(value)
+    return found
+
