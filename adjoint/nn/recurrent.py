@@ -1,17 +1,17 @@
 """Recurrent layers and the cells they repeat: RNN, GRU and LSTM.
 
-The products with the sequence are computed for all steps at once; a step then takes one product and one pass over the gates. Weights and
-biases are drawn uniformly from +-1/sqrt(hidden_size).
+The products with the sequence are computed for all steps at once; one kernel then does all steps of a direction. Weights and biases are
+drawn uniformly from +-1/sqrt(hidden_size).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from adjoint.ir.op import made
 from adjoint.ir.ops.indexing import Iota
+from adjoint.ir.ops.recurrence import GruSteps, LstmSteps, RnnSteps
 from adjoint.ir.ops.recurrent import GruCell, LstmCell
 from adjoint.ir.types import F32, I64, DType, tensor
 from adjoint.nn.checks import boolean, choice, floating, positive
@@ -52,6 +52,7 @@ def _lstm(inputs: Tensor, carried: Tensor, state: State) -> State:
 
 
 _STEPS = {"tanh": _tanh, "relu": _relu, "gru": _gru, "lstm": _lstm}
+_SEQUENCES = {"tanh": RnnSteps, "relu": RnnSteps, "gru": GruSteps, "lstm": LstmSteps}
 _GATES = {"tanh": 1, "relu": 1, "gru": 3, "lstm": 4}
 
 
@@ -149,30 +150,6 @@ def _check_size(owner: Cell, argument: str, x: Tensor, size: int) -> None:
 # Sequences -----------------------------------------------------------------------------------------------------------
 
 
-def _steps(x: Tensor) -> list[Tensor]:
-    """Return the slices along axis 0, without it.
-
-    The tensor is halved repeatedly: the gradient of a slice is as large as the tensor it was taken from, so that taking all slices from the
-    whole would cost quadratic time.
-    """
-    if x.shape[0] == 1:
-        return [shapes.reshape(x, x.shape[1:])]
-    half = x.shape[0] // 2
-    return [step for part in parts.parted(x, 0, (half, x.shape[0] - half)) for step in _steps(part)]
-
-
-_TOGETHER = 16
-"""Number of tensors that are joined at once: each number of them has its own kernel."""
-
-
-def _stacked(steps: Sequence[Tensor]) -> Tensor:
-    """Stack tensors of one shape along a new axis 0."""
-    held = [shapes.expand_dims(step, 0) for step in steps]
-    while len(held) > 1:
-        held = [parts.concat(held[at : at + _TOGETHER]) if len(held) > at + 1 else held[at] for at in range(0, len(held), _TOGETHER)]
-    return held[0]
-
-
 class _Layers(Cell):
     """Base class of RNN, GRU and LSTM: everything but the step."""
 
@@ -218,21 +195,22 @@ class _Layers(Cell):
         if steps == 0:
             raise ValueError(f"For '{type(self).__name__}', the argument 'x' must have at least one step, but got shape {x.shape}.")
         states = self._states(x, hx)
-        counts, back = self._lengths(seq_length, steps, n)
+        lengths, there = self._lengths(seq_length, steps, n)
         lasts: list[State] = []
         directions = 2 if self.bidirectional else 1
         for layer in range(self.num_layers):
             outputs: list[Tensor] = []
             for place in range(layer * directions, (layer + 1) * directions):
-                backward = place % directions == 1
                 first = tuple(shapes.squeeze(parts.narrow(state, 0, place, 1), 0) for state in states)
-                found, last = self._layer(self._turned(x, back) if backward else x, first, place, counts)
-                outputs.append(self._turned(found, back) if backward else found)
+                found, last = self._layer(x, first, place, place % directions == 1, lengths)
+                outputs.append(found)
                 lasts.append(last)
             x = outputs[0] if directions == 1 else parts.concat(outputs, 2)
+            if there is not None:
+                x = arithmetic.where(there, x, constant(0.0, x.dtype))
             if self.dropout != 0 and layer < self.num_layers - 1:
                 x = self.dropout_op(x)
-        found = tuple(_stacked(part) for part in zip(*lasts, strict=True))
+        found = tuple(parts.stack(part, 0) for part in zip(*lasts, strict=True))
         return shapes.swapaxes(x, 0, 1) if self.batch_first else x, found if self._kind == "lstm" else found[0]
 
     def _states(self, x: Tensor, hx: Any) -> State:
@@ -251,10 +229,10 @@ class _Layers(Cell):
                 raise ValueError(f"For '{type(self).__name__}', the argument '{name}' must be of shape {shape}, but got {state.shape}.")
         return given
 
-    def _lengths(self, seq_length: Any, steps: int, n: int) -> tuple[list[Tensor] | None, Tensor | None]:
-        """Return for each step which sequences have it, [n, 1]; and for each step and sequence the index of the step when read backward."""
+    def _lengths(self, seq_length: Any, steps: int, n: int) -> tuple[Tensor, Tensor | None]:
+        """Return the lengths of the sequences, Int64 [n]; and if they are given, for each step which sequences have it, [steps, n, 1]."""
         if seq_length is None:
-            return None, None
+            return creation.full((n,), steps, dtype=I64), None
         name = type(self).__name__
         lengths = picking.indices_argument(name, "seq_length", seq_length)
         if lengths.shape != (n,):
@@ -268,35 +246,20 @@ class _Layers(Cell):
 
         checked_on_host(RangeCheck(Range(0, steps), length), lengths)
         wide = lengths.astype(I64, copy=False)
-        place = apply(made(Iota, tensor(I64, (steps, 1)), 0))
-        there = place < wide
-        back = arithmetic.where(there, wide - 1 - place, shapes.broadcast_to(place, (steps, n))) if self.bidirectional else None
-        return _steps(shapes.expand_dims(there, 2)), back
+        return wide, shapes.expand_dims(apply(made(Iota, tensor(I64, (steps, 1)), 0)) < wide, 2)
 
-    def _turned(self, x: Tensor, back: Tensor | None) -> Tensor:
-        """Reverse sequences; steps after a sequence's end stay where they are."""
-        if back is None:
-            return parts.flip(x, (0,))
-        return picking.gather_elements(x, 0, shapes.broadcast_to(shapes.expand_dims(back, 2), x.shape))
-
-    def _layer(self, x: Tensor, state: State, place: int, counts: list[Tensor] | None) -> tuple[Tensor, State]:
-        """Run one direction of a layer over a sequence; return outputs and the last state."""
-        step = _STEPS[self._kind]
+    def _layer(self, x: Tensor, state: State, place: int, backward: bool, lengths: Tensor) -> tuple[Tensor, State]:
+        """Run one direction of a layer over a sequence; return the state h after each step, and the last state."""
         weights = [held[place].astype(x.dtype, copy=False) for held in (self.w_ih_list, self.w_hh_list)]
         b_ih, b_hh = (held[place].astype(x.dtype, copy=False) if self.has_bias else None for held in (self.b_ih_list, self.b_hh_list))
-        if b_ih is not None and b_hh is not None and self._kind != "gru":  # a GRU multiplies one of its biases by a gate
-            b_ih, b_hh = b_ih + b_hh, None
-        inputs = _steps(linear.dense(x, weights[0], b_ih))
-        outputs: list[Tensor] = []
-        for t, given in enumerate(inputs):
-            new = step(given, linear.dense(state[0], weights[1], b_hh), state)
-            output = new[0]
-            if counts is not None:
-                output = arithmetic.where(counts[t], output, constant(0.0, output.dtype))
-                new = tuple(arithmetic.where(counts[t], after, before) for after, before in zip(new, state, strict=True))
-            outputs.append(output)
-            state = new
-        return _stacked(outputs), state
+        operands: tuple[Tensor, ...] = ()
+        if self._kind == "gru":  # it multiplies one of its biases by a gate
+            operands = (creation.zeros((weights[1].shape[0],), x.dtype) if b_hh is None else b_hh,)
+        elif b_ih is not None and b_hh is not None:
+            b_ih = b_ih + b_hh
+        op = made(_SEQUENCES[self._kind], backward, **({"relu": True} if self._kind == "relu" else {}))
+        found = apply(op, linear.dense(x, weights[0], b_ih), weights[1], *operands, *state, lengths)
+        return found[0], found[1 : 1 + len(state)]
 
     def extend_repr(self) -> str:
         return (f"input_size={self.input_size}, hidden_size={self.hidden_size}, num_layers={self.num_layers}, has_bias={self.has_bias}, "
