@@ -32,6 +32,7 @@ INCLUDES: Final[dict[str, tuple[str, ...]]] = {
     "vectors.h": (),
     "matmul.h": ("vectors.h",),
     "convolution.h": ("vectors.h",),
+    "transpose.h": ("vectors.h",),
     "plain_products.h": (),
 }
 """For each header of `codegen/c/`, those that it needs; in the order in which they are copied."""

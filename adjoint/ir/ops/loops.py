@@ -7,7 +7,7 @@ are dropped, and adjacent axes that every operand can step through with one stri
     rows    two axes: units are rows of the last axis
     nested  more: units are rows of the last axis, with a counter for each outer axis
 
-Along the last axis each operand's stride is 0, 1 or a run-time number, which is fixed in the C code; all else is run-time.
+Along the last axis each operand's stride is 0, 1, -1, 2, -2, which the C code is made for, or a run-time number; all else is run-time.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class Walk:
         dims, self.strides = collapsed(shape, [access.strides for access in accesses])
         *self.outer, self.inner = dims
         self.starts = [0 if access.offset is None else k.size(access.offset, f"{access.buffer.name}_start") for access in accesses]
-        self.known_steps = [own[-1] if own[-1] == 1 or (own[-1] == 0 and uniform) else None for own in self.strides]
+        self.known_steps = [_known_step(own[-1], uniform) for own in self.strides]
         self.steps = [
             k.size(own[-1], f"{access.buffer.name}_step") if known is None else known
             for access, own, known in zip(accesses, self.strides, self.known_steps, strict=True)
@@ -212,7 +212,7 @@ class Walk:
         self, index: Any, bases: Sequence[Any], along: Any, same: Sequence[Any], body: Callable[[Any, Sequence[Any], Sequence[Any]], None]
     ) -> None:
         """Do `body` for one element: its index, the element of each operand that is read, and the index of each operand's."""
-        places = [base + along * step for base, step in zip(bases, self.steps, strict=True)]
+        places = self.places(bases, along)
         values: list[Any] = []
         for access, place, value in zip(self.accesses, places, same, strict=False):
             if value is None:
@@ -225,8 +225,13 @@ class Walk:
 
     def moved(self, bases: Sequence[Any], along: Any) -> list[Any]:
         """Return the index of each operand's element so many elements after those at `bases` in a row."""
-        return [base if known == 0 else self.k.let(base + along * step, f"{access.buffer.name}_from")
-                for access, base, step, known in zip(self.accesses, bases, self.steps, self.known_steps, strict=True)]
+        return [base if known == 0 else self.k.let(place, f"{access.buffer.name}_from")
+                for access, base, place, known in zip(self.accesses, bases, self.places(bases, along), self.known_steps, strict=True)]
+
+    def places(self, bases: Sequence[Any], along: Any) -> list[Any]:
+        """Return the index of each operand's element so many elements after those at `bases` in a row, as an expression."""
+        return [base - along * -known if known is not None and known < 0 else base + along * step
+                for base, step, known in zip(bases, self.steps, self.known_steps, strict=True)]
 
     def part(self, start: Any, count: Any, body: Callable[[Any, Sequence[Any], Sequence[Any]], None]) -> None:
         """Do `body` for `count` elements from `start` on, inside of a stage; indices are counted from `start`."""
@@ -255,6 +260,18 @@ def emit_fill(k: Kernel, out: Buffer, value: bool | int | float) -> None:
     """Append a stage to a kernel that writes `value` to each element of `out`."""
     with k.stage(out.count, 4 * ELEMENTS_PER_THREAD) as i:
         k.store(out, i, value)
+
+
+def _known_step(step: int, uniform: bool) -> int | None:
+    """Return a stride along the last axis that the C code is made for; None for a run-time number.
+
+    A loop over elements that are side by side, in either direction, or of which every second one is taken, becomes vector code.
+    """
+    if step == 1:
+        return 1
+    if step == 0:
+        return 0 if uniform else None
+    return next((known for known in (-1, 2, -2) if step == known), None)
 
 
 def _described(strides: Sequence[int], rank: int) -> str:

@@ -21,7 +21,7 @@ from adjoint.ir.ops.loops import (
     row_counters,
     row_major,
 )
-from adjoint.ir.types import BOOL, F32, I32, Dim, DType, TensorType, broadcast_shapes, tensor
+from adjoint.ir.types import BOOL, F16, F32, I32, I64, Dim, DType, TensorType, broadcast_shapes, tensor
 
 if TYPE_CHECKING:
     from adjoint.ir.build import Builder
@@ -52,14 +52,16 @@ def _first(elements: list[Any]) -> Any:
 
 
 TILE = 16
-"""The side of the squares that a transpose moves at a time: a cache line of float32."""
+"""The side of the squares in which a transpose moves elements one by one: a cache line of float32."""
+BLOCK = 128
+"""The side of the squares that a transpose moves through vectors: two of them stay in a cache."""
 
 
 def _emit_tiled(k: Kernel, x: Buffer, out: Buffer, dims: Sequence[int], strides: Sequence[int]) -> None:
     """Emit a transpose: `x` is read with these strides over the axes `dims` of the contiguous `out`; the last stride is not 1.
 
     Squares in the plane of two axes are moved, the last axis of `out` and the last of `x`, so that both are accessed along their
-    cache lines.  A unit is a row of squares.
+    cache lines.  A unit is a square.
     """
     steps = row_major(dims)
     across = strides.index(1)
@@ -72,27 +74,36 @@ def _emit_tiled(k: Kernel, x: Buffer, out: Buffer, dims: Sequence[int], strides:
     x_steps = [k.size(strides[axis], f"x_s{axis}") for axis in outer]
     out_steps = [k.size(steps[axis], f"out_s{axis}") for axis in outer]
 
-    squares = -(-dims[across] // TILE)
-    units = squares * math.prod(dims[axis] for axis in outer)
-    grain = max(1, ELEMENTS_PER_THREAD // (4 * TILE * max(1, dims[-1])))
-    with k.stage_range(units, grain) as (begin, end):
-        bounds = [*sizes, k.size(squares, "squares")]
-        counters = row_counters(k, begin, bounds) if sizes else []
-        with k.loop(begin, end, "unit") as unit:
-            square = counters[-1] if counters else unit
+    wide = out.dtype.size in _VECTORS
+    side = BLOCK if wide else TILE
+    down, right = -(-dims[across] // side), -(-dims[-1] // side)
+    units = math.prod(dims[axis] for axis in outer) * down * right
+    area = math.prod(dims) // max(1, units)
+    with k.stage_range(units, max(1, ELEMENTS_PER_THREAD // (4 * max(1, area)))) as (begin, end):
+        bounds = [*sizes, k.size(down, "squares_down"), k.size(right, "squares_right")]
+        counters = row_counters(k, begin, bounds)
+        with k.loop(begin, end, "unit"):
             x_at: Any = 0
             out_at: Any = 0
             for counter, x_step, out_step in zip(counters, x_steps, out_steps, strict=False):
                 x_at, out_at = x_at + counter * x_step, out_at + counter * out_step
             if sizes:
                 x_at, out_at = k.let(x_at, "x_at"), k.let(out_at, "out_at")
-            top = k.let(square * TILE, "top")
-            bottom = k.let(k.minimum_of(top + TILE, m), "bottom")
-            with k.loop(0, n, "left", step=TILE) as left:
-                right = k.let(k.minimum_of(left + TILE, n), "right")
-                with k.loop(top, bottom, "i") as i, k.loop(left, right, "j") as j:
+            top, left = k.let(counters[-2] * side, "top"), k.let(counters[-1] * side, "left")
+            height, width = k.let(k.minimum_of(m - top, side), "height"), k.let(k.minimum_of(n - left, side), "width")
+            x_at, out_at = x_at + left * x_row + top, out_at + top * out_row + left
+            if wide:
+                function = f"adjoint_transpose_block_{_VECTORS[out.dtype.size]}"
+                k.run(function, x.at(x_at), x_row, out.at(out_at), out_row, height, width)
+            else:
+                x_at, out_at = k.let(x_at, "x_from"), k.let(out_at, "out_from")
+                with k.loop(0, height, "i") as i, k.loop(0, width, "j") as j:
                     k.store(out, out_at + i * out_row + j, x[x_at + j * x_row + i])
             advance(k, counters, bounds)
+
+
+_VECTORS = {4: "f32", 8: "f64"}
+"""For elements of so many bytes, the form of `transpose.h` that moves them."""
 
 
 @operation
@@ -205,7 +216,10 @@ class Transpose(Op):
         sample(tensor(F32), permutation=()),
         sample(tensor(F32, (0, 3)), permutation=(1, 0)),
         sample(tensor(F32, (2, 3, 4, 5)), permutation=(0, 2, 3, 1)),
-        sample(tensor(F32, (40, 70)), permutation=(1, 0)),
+        sample(tensor(F32, (17, 33)), permutation=(1, 0), note="overlapping vectors"),
+        sample(tensor(F32, (130, 15)), permutation=(1, 0), note="several squares, the last of them narrow"),
+        sample(tensor(I64, (9, 17)), permutation=(1, 0), smooth=False, note="wide integers"),
+        sample(tensor(F16, (17, 18)), permutation=(1, 0), smooth=False, note="half floats"),
         sample(BOOL_23, permutation=(1, 0), smooth=False, note="bools"),
     )
 
@@ -334,6 +348,7 @@ class Slice(Op):
         sample(tensor(F32, (10,)), start=(8,), stop=(1,), step=(-3,)),
         sample(F32_234, start=(0, 1, 0), stop=(2, 3, 4), step=(1, 1, 1)),
         sample(F32_23, start=(0, 1), stop=(2, 1), step=(1, 1)),
+        sample(tensor(F32, (2, 37)), start=(0, 36), stop=(2, -1), step=(1, -2), note="every second element backwards"),
         sample(tensor(F32), start=(), stop=(), step=()),
         sample(BOOL_23, start=(0, 1), stop=(2, 3), step=(1, 1), smooth=False, note="bools"),
     )
@@ -482,6 +497,8 @@ class Reverse(Op):
         sample(F32_23, axes=(0,)),
         sample(F32_23, axes=(0, 1)),
         sample(F32_234, axes=(1,)),
+        sample(tensor(F32, (3, 17)), axes=(1,), note="more than a vector"),
+        sample(tensor(F16, (3, 5)), axes=(1,), smooth=False, note="half floats"),
         sample(F32_23, axes=()),
         sample(tensor(F32, (0, 3)), axes=(0, 1)),
     )
