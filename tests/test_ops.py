@@ -51,6 +51,7 @@ the function.  `tests/codegen/test_accuracy.py` compares the kernels with exact 
 RELATIVE: dict[str, float] = {
     "gelu": 4.0, "gelu_gradient": 8.0, "layer_norm": 16.0, "layer_norm_gradient": 16.0, "batch_norm": 16.0, "batch_norm_gradient": 16.0,
     "batch_norm_inference": 4.0, "max_pool_gradient": 4.0, "avg_pool": 4.0, "avg_pool_gradient": 4.0, "sum": 8.0, "mean": 4.0, "prod": 4.0,
+    "sum_of_squares": 8.0, "moments": 8.0,
     "random_gamma": 32.0, "random_normal": 4.0, "convolution": 32.0, "convolution_input_gradient": 32.0,
     "convolution_weight_gradient": 32.0, "softmax_cross_entropy": 4.0, "softmax_cross_entropy_gradient": 4.0,
     "sparse_softmax_cross_entropy": 4.0,
@@ -67,7 +68,7 @@ RELATIVE: dict[str, float] = {
 """Largest error of an op that sums or composes, in units in the last place of the largest element of the result; 0 where it is
 not listed.  The sign of a zero is not compared: it may depend on the processor, as that of a product that underflows and is added to 0."""
 
-SUMS = ("sum", "mean", "avg_pool", "matmul", "convolution", "convolution_input_gradient", "convolution_weight_gradient")
+SUMS = ("sum", "sum_of_squares", "mean", "avg_pool", "matmul", "convolution", "convolution_input_gradient", "convolution_weight_gradient")
 """Ops that sum products of their operands: where terms cancel, the error is in units of the sum of their sizes."""
 
 needs_compiler = pytest.mark.skipif(Toolchain.find() is None, reason="there is no C compiler")

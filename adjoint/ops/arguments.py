@@ -25,7 +25,7 @@ from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, constant
 __all__ = [
     "ArgumentMistake", "IndexMistake", "axes_argument", "axis_argument", "channels_first", "check_memory", "choice", "dimension",
     "dtype_argument", "filler", "flag", "float_only", "float_tensor", "floating", "integer", "number", "only", "operand", "pair", "real",
-    "roomy", "seed_argument", "single", "sizes_argument", "tensors_argument", "truth", "whole", "wrong",
+    "roomy", "roomy_dtype", "seed_argument", "single", "single_dtype", "sizes_argument", "tensors_argument", "truth", "whole", "wrong",
 ]
 
 
@@ -86,14 +86,24 @@ def floating(x: Tensor) -> Tensor:
     return x if x.dtype.is_float else apply(made(Cast, F32), x)
 
 
+def single_dtype(dtype: DType) -> DType:
+    """Return a dtype in which results of floats are computed: Float32 of two-byte floats, otherwise their own."""
+    return F32 if dtype in (F16, BF16) else dtype
+
+
 def single(x: Tensor) -> Tensor:
     """Return `x`, two-byte floats in Float32."""
     return apply(made(Cast, F32), x) if x.dtype in (F16, BF16) else x
 
 
+def roomy_dtype(dtype: DType) -> DType:
+    """Return a dtype in which squares do not overflow: Float32 for Float16, Float64 for BFloat16 and Float32, others unchanged."""
+    return {F16: F32, BF16: F64, F32: F64}.get(dtype, dtype)
+
+
 def roomy(x: Tensor) -> Tensor:
-    """Return `x` in a dtype in which squares do not overflow: Float16 in Float32, BFloat16 and Float32 in Float64."""
-    to = {F16: F32, BF16: F64, F32: F64}.get(x.dtype, x.dtype)
+    """Return `x` in a dtype in which squares do not overflow."""
+    to = roomy_dtype(x.dtype)
     return x if x.dtype is to else apply(made(Cast, to), x)
 
 

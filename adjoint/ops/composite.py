@@ -7,7 +7,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from adjoint.ir.types import DType
+from adjoint.ir.op import made
+from adjoint.ir.ops.sums import SumOfSquares
+from adjoint.ir.types import F32, F64, DType
 from adjoint.ops import creation
 from adjoint.ops.arguments import flag, floating, number, real, single, tensors_argument, wrong
 from adjoint.ops.arithmetic import isfinite, maximum, root_of_sum, square
@@ -17,7 +19,7 @@ from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.gradients.grad import GradOperation
 from adjoint.runtime.tensor.kinds import KINDS, NamedKind, accepts, named_kind
 from adjoint.runtime.tensor.run_time_checks import TRUE, called, checked_on_host
-from adjoint.runtime.tensor.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "add_flags", "clip_by_global_norm", "clip_by_norm", "partial"]
 
@@ -216,7 +218,14 @@ def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) ->
 
 
 def _length(items: Sequence[Tensor]) -> Tensor:
-    total = sum(square(single(items[0])))
+    total = _square_length(items[0])
     for item in items[1:]:
-        total = total + sum(square(single(item)))
+        total = total + _square_length(item)
     return root_of_sum(total)
+
+
+def _square_length(x: Tensor) -> Tensor:
+    """Return the sum of squares; of two-byte floats in Float32."""
+    if not x.dtype.is_float:
+        return sum(square(x))
+    return apply(made(SumOfSquares, tuple(range(x.ndim)), False, F64 if x.dtype is F64 else F32), x)

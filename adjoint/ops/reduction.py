@@ -9,14 +9,16 @@ TypeError for what is not a Tensor and for an axis that is not an int, ValueErro
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from adjoint.ir.op import made
 from adjoint.ir.ops.along import ArgMax, ArgMin, CumSum
 from adjoint.ir.ops.conversion import Cast
 from adjoint.ir.ops.extremes import ReduceMax, ReduceMin
+from adjoint.ir.ops.moments import Moments
 from adjoint.ir.ops.singular import SingularValues
-from adjoint.ir.ops.sums import All, Any_, Mean, Prod, Sum
+from adjoint.ir.ops.sums import All, Any_, Mean, Prod, Sum, SumOfSquares
 from adjoint.ir.types import BOOL, F32, F64, I32, I64, U8, U16, U32, U64, DType
 from adjoint.ops.arguments import (
     axes_argument,
@@ -28,7 +30,9 @@ from adjoint.ops.arguments import (
     operand,
     real,
     roomy,
+    roomy_dtype,
     single,
+    single_dtype,
     wrong,
 )
 from adjoint.ops.arithmetic import (
@@ -40,7 +44,6 @@ from adjoint.ops.arithmetic import (
     maximum,
     minimum,
     root_of_sum,
-    square,
     stop_gradient,
     where,
 )
@@ -218,21 +221,23 @@ def count_nonzero(x: Any, axis: Any = (), keep_dims: bool = False, dtype: DType 
 # Spread -------------------------------------------------------------------------------------------------------------
 
 
-def _moments(name: str, input: Any, axis: Any, ddof: Any, keepdims: Any) -> tuple[Tensor, Tensor]:
-    """Variance and mean over axes, the square distances divided by the count less `ddof`; of halves in Float32."""
-    x = single(floating(operand(name, input)))
+def _moments(name: str, input: Any, axis: Any, ddof: Any, keepdims: Any, to: Callable[[DType], DType]) -> tuple[Tensor, Tensor]:
+    """Variance and mean over axes, the square distances divided by the count less `ddof`, in the dtype `to` of the operand's."""
+    x = floating(operand(name, input))
     axes, keep = axes_argument(name, axis, x.ndim), flag(name, "keepdims", keepdims)
     correction = int(ddof) if isinstance(ddof, bool) else integer(name, "ddof", ddof)
-    center = apply(made(Mean, axes, True), x)
-    total = apply(made(Sum, axes, keep), square(x - center))
+    center, total = apply(made(Moments, axes, to(x.dtype)), x)
     count = math.prod(x.shape[a] for a in axes) - correction
     variance = total / (float(count) if count > 0 else 0.0)
-    return variance, center if keep else reshape(center, variance.shape)
+    if keep:
+        return variance, center
+    shape = tuple(dim for place, dim in enumerate(x.shape) if place not in axes)
+    return reshape(variance, shape), reshape(center, shape)
 
 
 def _deviation(name: str, input: Any, axis: Any, ddof: Any, keepdims: Any) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean over axes: no square overflows or vanishes where the deviation does not."""
-    variance, center = _moments(name, roomy(floating(operand(name, input))), axis, ddof, keepdims)
+    variance, center = _moments(name, input, axis, ddof, keepdims, roomy_dtype)
     return root_of_sum(variance), center
 
 
@@ -244,7 +249,7 @@ def _like(given: Tensor, result: Tensor) -> Tensor:
 @fusible
 def var(input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Tensor:
     """Return the variance over axes: the mean square distance from the mean, divided by the count less `ddof`."""
-    return _like(input, _moments("Var", input, axis, ddof, keepdims)[0])
+    return _like(input, _moments("Var", input, axis, ddof, keepdims, single_dtype)[0])
 
 
 @fusible
@@ -256,7 +261,7 @@ def std(input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> 
 @fusible
 def var_mean(input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> tuple[Tensor, Tensor]:
     """Return the variance and the mean over axes."""
-    variance, center = _moments("VarMean", input, axis, ddof, keepdims)
+    variance, center = _moments("VarMean", input, axis, ddof, keepdims, single_dtype)
     return _like(input, variance), _like(input, center)
 
 
@@ -322,7 +327,7 @@ def power_norm(x: Tensor, power: float, axes: tuple[int, ...], keep: bool) -> Te
 
 def _length(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
     """Return the root of the sum of squares; no square overflows or vanishes where the length does not."""
-    return _like(x, root_of_sum(apply(made(Sum, axes, keep), square(roomy(x)))))
+    return _like(x, root_of_sum(apply(made(SumOfSquares, axes, keep, roomy_dtype(x.dtype)), x)))
 
 
 def _matrix_norm(x: Tensor, ord: str | float, axes: tuple[int, ...], keep: bool) -> Tensor:

@@ -123,10 +123,10 @@ SIZED: Final = Schedule(
 )
 FUSED: Final = Schedule(
     "the fused tier",
-    "fuse",
+    "expand,fuse",
     "`runtime/execution/tiers.py`, after three runs of a graph, an adjoint or a text; `dump-ir --stage plan`",
-    "On the function of a plan, after all else: what is fused is not taken apart again. A kernel that the compiler refuses is not accepted "
-    "in a second run.",
+    "On the function of a plan, after all else: what is fused is not taken apart again. Moments become their steps first. "
+    "A kernel that the compiler refuses is not accepted in a second run.",
 )
 GRADIENT: Final = Schedule(
     "a gradient as a function",

@@ -92,6 +92,14 @@ class Reduction(Op):
         if "reference" in cls.__dict__:
             cls.reference = np.errstate(all="ignore")(cls.reference)
 
+    def wide(self, dtype: DType) -> DType:
+        """Return the dtype of the terms and of the result, for elements of `dtype`."""
+        return dtype
+
+    def term(self, k: Kernel, x: Expr) -> Expr:
+        """Return the C expression for what is combined of an element: by default the element itself."""
+        return x
+
     def neutral(self, dtype: DType) -> bool | int | float:
         """Return the neutral element of the combination, in the dtype in which a result is computed."""
         raise NotImplementedError(f"{type(self).__name__}.neutral")
@@ -115,7 +123,7 @@ class Reduction(Op):
         for before, axis in zip((-1, *self.axes), self.axes, strict=False):
             if not before < axis < x.rank:
                 raise mistake(self, "axes", f"sorted axes in 0..{x.rank - 1}", self.axes)
-        return x.with_shape(reduced_shape(x.shape, self.axes, keepdims=self.keepdims))
+        return tensor(self.wide(x.dtype), reduced_shape(x.shape, self.axes, keepdims=self.keepdims))
 
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
         number = math.prod(x.shape[axis] for axis in self.axes)
@@ -123,18 +131,18 @@ class Reduction(Op):
             emit_fill(k, out, self.empty(out.dtype.compute))
             return
         if number == 1:
-            emit_map(k, out, [StridedAccess(x, row_major(out.shape))], lambda elements: self.finished(k, elements[0], None))
+            emit_map(k, out, [StridedAccess(x, row_major(out.shape))], lambda elements: self.finished(k, self.term(k, elements[0]), None))
             return
         count = k.size(number, "count")
         groups = _groups(x.shape, self.axes)
-        source = x
+        source = self._terms(k, x)
         while any(reduced for reduced, _ in groups):
             at = max(place for place, (reduced, _) in enumerate(groups) if reduced)
             outer = math.prod(size for _, size in groups[:at])
             inner = math.prod(size for _, size in groups[at + 1 :])
             length = groups.pop(at)[1]
             last = not any(reduced for reduced, _ in groups)
-            target = out if last else k.scratch(x.dtype.compute, outer * inner, "partial")
+            target = out if last else k.scratch(source.dtype.compute, outer * inner, "partial")
 
             changes = last and type(self).finished is not Reduction.finished
             finish: Callable[[Expr], Expr] = (lambda total: self.finished(k, total, count)) if changes else _unfinished
@@ -143,6 +151,12 @@ class Reduction(Op):
             else:
                 self._reduce_columns(k, source, target, outer, length, inner, finish)
             source = target
+
+    def _terms(self, k: Kernel, x: Any) -> Any:
+        """Return a buffer of the terms of the elements of `x`, a buffer or an array on the stack."""
+        if type(self).term is Reduction.term:
+            return x
+        return _Terms(x, self.wide(x.dtype), lambda element: self.term(k, element))
 
     def _reduce_rows(
         self, k: Kernel, x: Buffer, out: Buffer, rows: int, length: int, finish: Callable[[Expr], Expr]
@@ -177,7 +191,7 @@ class Reduction(Op):
         Two are reduced at a time, one from each half of x: their additions do not wait for each other, and processors, which fetch ahead
         within a page, read two pages sooner than one after the other.
         """
-        if most <= FEW_LANES or type(x) is not Buffer or x.dtype.size != 4:
+        if most <= FEW_LANES or type(x) not in (Buffer, _Terms) or x.staged or x.dtype.size != 4:
             with k.stage(blocks, grain_of(most), "unit") as unit:
                 store(unit, self._block(k, x, *place(unit), most))
             return
@@ -217,7 +231,7 @@ class Reduction(Op):
 
     def row(self, k: Kernel, x: Buffer | LocalArray, start: Any, n: Expr) -> Expr:
         """Return the reduction of the `n` elements of x from `start` on, at most LONGEST_ROW."""
-        return self.finished(k, self._block(k, x, start, n, LONGEST_ROW), n)
+        return self.finished(k, self._block(k, self._terms(k, x), start, n, LONGEST_ROW), n)
 
     def _block(self, k: Kernel, x: Buffer | LocalArray, start: Any, n: Any, most: int) -> Expr:
         """Return the `n` elements of x from `start` on, at most `most`, combined: in lanes and then in a tree.
@@ -359,6 +373,28 @@ class Reduction(Op):
         if dtype in cls.accepts:
             for shape, axes in cls.forms:
                 yield cls(axes=axes), (tensor(dtype, shape),)
+
+
+class _Terms(Buffer):
+    """The terms of the elements of a buffer or an array, computed as they are read.
+
+    of    the buffer or array
+    term  maps an element to its term
+    """
+
+    __slots__ = ("of", "term")
+
+    def __init__(self, of: Buffer | LocalArray, dtype: DType, term: Callable[[Expr], Expr]):
+        sizes = of.shape if isinstance(of, Buffer) else (of.length,)
+        super().__init__(tensor(dtype, sizes), of.name, -1, written=False)
+        self.of, self.term, self.staged = of, term, of.staged
+
+    def __getitem__(self, index: Operand) -> Expr:
+        return self.term(self.of[index])
+
+    def window(self, start: Operand, count: Operand, most: int) -> tuple[Buffer | LocalArray, Operand]:
+        values, first = self.of.window(start, count, most)
+        return _Terms(values, self.dtype, self.term), first
 
 
 def _unfinished(total: Expr) -> Expr:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adjoint.ir.core import tensor_type
-from adjoint.ir.op import NotDifferentiable, operation, sample
-from adjoint.ir.ops.reduce import F32_2345, I32_23, NUMBERS, SHAPES, Reduction, kept_shape
-from adjoint.ir.types import BOOL, F32, FLOATS, U8, DType, TensorType, tensor
+from adjoint.ir.op import NotDifferentiable, Op, mistake, operation, sample
+from adjoint.ir.ops.reduce import F32_23, F32_2345, I32_23, NUMBERS, SHAPES, Reduction, kept_shape
+from adjoint.ir.types import BOOL, F32, F64, FLOATS, U8, DType, TensorType, tensor
 
 if TYPE_CHECKING:
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
     from adjoint.ir.kernel import Expr, Kernel
 
-__all__ = ["All", "Any_", "Mean", "Prod", "Sum"]
+__all__ = ["All", "Any_", "Mean", "Prod", "Sum", "SumOfSquares"]
 
 Array = np.ndarray[Any, Any]
 Cotangents = Sequence["Atom | None"]
@@ -76,6 +76,73 @@ class Sum(Reduction):
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
         return (_spread(b, ct, tensor_type(x), self.axes),)
+
+
+@operation
+class SumOfSquares(Reduction):
+    """The sum of the squares over `axes`, each computed in the dtype `to`: one that is wide enough holds the square of every element.
+
+    x         T[s], T a floating point type
+    result    to[s without axes], the axes as 1 if keepdims
+    gradient  2 * x * ct, computed in `to`
+    errors    TypeError: not floating point, `to` not one of f32 and f64 or narrower than T; ValueError: axes out of range or not sorted
+    """
+
+    to: DType = F32
+    accepts = FLOATS
+    lanes = "sum"
+    forms = Reduction.forms[:2]
+    samples = (
+        sample(F32_23, axes=(0,)),
+        sample(F32_23, axes=(1,), keepdims=True, to=F64),
+        sample(F32_23, axes=(), to=F64),
+        sample(tensor(F32), axes=(), to=F64),
+        sample(tensor(F64, (4, 3)), axes=(1,), to=F64),
+        sample(F32_2345, axes=(1, 3), to=F64),
+        sample(tensor(F32, (0, 3)), axes=(0,), to=F64),
+        sample(tensor(F32, (3, 101)), axes=(1,)),
+        sample(tensor(F32, (3, 101)), axes=(0, 1), to=F64),
+        sample(tensor(F32, (2, 3)), axes=(1,), to=F64, values={0: [[3e38, -1e-30, 0.0], [math.inf, -math.inf, math.nan]]}, smooth=False,
+               note="squares beyond the range of float32"),
+    )
+
+    def infer(self, x: Any) -> TensorType:
+        result = super().infer(x)
+        if self.to not in (F32, F64) or self.to.size < x.dtype.size:
+            raise mistake(self, "to", f"Float32 or Float64, and not narrower than {x.dtype}", self.to, TypeError)
+        return result
+
+    def wide(self, dtype: DType) -> DType:
+        return self.to
+
+    def term(self, k: Kernel, x: Expr) -> Expr:
+        value = k.let(k.cast(x, self.to), "value")
+        return value * value
+
+    def neutral(self, dtype: DType) -> float:
+        return -0.0
+
+    def empty(self, dtype: DType) -> float:
+        return 0.0
+
+    def combined(self, k: Kernel, a: Expr, b: Expr) -> Expr:
+        return a + b
+
+    def reference(self, x: Array) -> Array:
+        terms = x.astype(self.to.array)
+        return np.sum((terms * terms).astype(np.float64), axis=self.axes, keepdims=self.keepdims).astype(self.to.array)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        type_ = tensor_type(x)
+        given = x if type_.dtype is self.to else b.cast(x, to=self.to)
+        slope = b.mul(_spread(b, ct, tensor(self.to, type_.shape), self.axes), b.add(given, given))
+        return (slope if type_.dtype is self.to else b.cast(slope, to=type_.dtype),)
+
+    @classmethod
+    def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
+        for shape, axes in cls.forms if dtype is F32 else ():
+            yield cls(axes=axes, to=F64), (tensor(dtype, shape),)
 
 
 @operation
