@@ -29,10 +29,12 @@ INCLUDES: Final[dict[str, tuple[str, ...]]] = {
     "special_tables.h": (),
     "special.h": ("math_f64.h", "special_tables.h"),
     "lanes.h": (),
-    "vectors.h": (),
-    "matmul.h": ("vectors.h",),
-    "convolution.h": ("vectors.h",),
-    "transpose.h": ("vectors.h",),
+    "registers.h": (),
+    "vectors.h": ("registers.h",),
+    "matmul.h": ("registers.h", "vectors.h"),
+    "convolution.h": ("registers.h", "vectors.h"),
+    "transpose.h": ("registers.h", "vectors.h"),
+    "plain_matmul.h": ("registers.h",),
     "plain_products.h": (),
 }
 """For each header of `codegen/c/`, those that it needs; in the order in which they are copied."""

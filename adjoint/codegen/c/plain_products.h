@@ -1,8 +1,8 @@
-/* Matrix product and convolutions in plain loops: C99 that is quick to compile, needs little stack, and runs slowly.
+/* Convolutions in plain loops: C99 that is quick to compile, needs little stack, and runs slowly.
 
-   The numbers are those of `matmul.h` and `convolution.h`, to the bit, where they are defined: which products make an
-   element, in which order they are added, and where a sum begins anew. What differs is how the work is done, here element
-   by element. Only the number of lanes depends on the processor: ADJOINT_LANE_BYTES is the ADJOINT_VECTOR of `vectors.h`.
+   The numbers are those of `convolution.h`, to the bit, where they are defined: which products make an element, in which
+   order they are added, and where a sum begins again. What differs is how the work is done, here element by element. Only
+   the number of lanes depends on the processor: ADJOINT_LANE_BYTES is the ADJOINT_VECTOR of `registers.h`.
 
    This text is pasted once for each element type: ELEMENT is float or double, TYPED(name) is name_f32 or name_f64. */
 
@@ -32,8 +32,7 @@
 #endif
 
 enum {
-    ADJOINT_CHAIN = 512,  /* products in one chain of a matrix product: ADJOINT_DEPTH in `matmul.h` */
-    ADJOINT_SUMS = 64,    /* elements of a row that are summed side by side: changes no number */
+    ADJOINT_COLUMNS = 64, /* elements of a row that are summed side by side: changes no number */
     ADJOINT_TOGETHER = 8, /* taps likewise */
 };
 
@@ -84,33 +83,6 @@ static inline struct adjoint_plain_piece adjoint_plain_piece_of(
 #define MULTIPLY_ADD TYPED(ADJOINT_MULTIPLY_ADD)
 #define LANES ((int)(ADJOINT_LANE_BYTES / sizeof(ELEMENT)))
 
-/* Rows begin..end of C[m, n] = A[m, k] @ B[k, n]; A is stored as [k, m] with transpose_a, B as [n, k] with
-   transpose_b. */
-static void TYPED(adjoint_plain_product)(
-    const ELEMENT *a, const ELEMENT *b, ELEMENT *c, int64_t m, int64_t n, int64_t k, int64_t transpose_a,
-    int64_t transpose_b, int64_t begin, int64_t end) {
-    const int64_t a_row = transpose_a ? 1 : k, a_column = transpose_a ? m : 1;
-    const int64_t b_row = transpose_b ? 1 : n, b_column = transpose_b ? k : 1;
-    for (int64_t row = begin; row < end; row++) {
-        for (int64_t column = 0; column < n; column += ADJOINT_SUMS) {
-            const int64_t width = adjoint_plain_least(n - column, ADJOINT_SUMS);
-            ELEMENT *to = c + row * n + column;
-            int64_t start = 0;
-            do {
-                const int64_t stop = adjoint_plain_least(k, start + ADJOINT_CHAIN);
-                ELEMENT sum[ADJOINT_SUMS] = {0};
-                for (int64_t p = start; p < stop; p++) {
-                    const ELEMENT left = a[row * a_row + p * a_column];
-                    const ELEMENT *right = b + p * b_row + column * b_column;
-                    for (int64_t j = 0; j < width; j++) sum[j] = MULTIPLY_ADD(left, right[j * b_column], sum[j]);
-                }
-                for (int64_t j = 0; j < width; j++) to[j] = start > 0 ? to[j] + sum[j] : sum[j];
-                start = stop;
-            } while (start < k);
-        }
-    }
-}
-
 /* Adds factor * line[first + j * step] to sum[j * apart] for j < count. What lies beyond the ends of the line is 0, and
    is multiplied too. */
 static inline void TYPED(adjoint_plain_add)(
@@ -136,9 +108,9 @@ static void TYPED(adjoint_plain_convolve)(
         const int64_t image = plane / (c.groups * c.filters), channel = plane % (c.groups * c.filters);
         const ELEMENT *seen = source + (image * c.groups + channel / c.filters) * c.channels * height * width;
         for (int64_t row = 0; row < c.places[0]; row++) {
-            for (int64_t column = 0; column < c.places[1]; column += ADJOINT_SUMS) {
-                const int64_t count = adjoint_plain_least(c.places[1] - column, ADJOINT_SUMS);
-                ELEMENT sum[ADJOINT_SUMS] = {0};
+            for (int64_t column = 0; column < c.places[1]; column += ADJOINT_COLUMNS) {
+                const int64_t count = adjoint_plain_least(c.places[1] - column, ADJOINT_COLUMNS);
+                ELEMENT sum[ADJOINT_COLUMNS] = {0};
                 const ELEMENT *factor = filter + channel * k;
                 for (int64_t s = 0; s < c.channels; s++) {
                     for (int64_t a = 0; a < c.kernel[0]; a++, factor += c.kernel[1]) {
@@ -168,9 +140,9 @@ static void TYPED(adjoint_plain_convolve_back)(
     for (int64_t plane = begin; plane < end; plane++) {
         const int64_t image = plane / (c.groups * c.channels), group = plane / c.channels % c.groups;
         for (int64_t row = 0; row < c.size[0]; row++) {
-            for (int64_t column = 0; column < c.size[1]; column += ADJOINT_SUMS) {
-                const int64_t count = adjoint_plain_least(c.size[1] - column, ADJOINT_SUMS);
-                ELEMENT sum[ADJOINT_SUMS] = {0};
+            for (int64_t column = 0; column < c.size[1]; column += ADJOINT_COLUMNS) {
+                const int64_t count = adjoint_plain_least(c.size[1] - column, ADJOINT_COLUMNS);
+                ELEMENT sum[ADJOINT_COLUMNS] = {0};
                 for (int64_t channel = group * c.filters; channel < (group + 1) * c.filters; channel++) {
                     const ELEMENT *factor = filter + (channel * c.channels + plane % c.channels) * area;
                     const ELEMENT *seen = ct + (image * c.groups * c.filters + channel) * rows * columns;

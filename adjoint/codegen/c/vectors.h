@@ -1,4 +1,4 @@
-/* Vectors as long as the processor's registers, and matrices that are transposed in them.
+/* Matrices that are transposed in vectors as long as the processor's registers: see `registers.h`.
 
    This text is pasted once for each element type: ELEMENT is float or double, TYPED(name) is name_f32 or name_f64. */
 
@@ -8,20 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-
-#if defined(__AVX512F__)
-#define ADJOINT_VECTOR 64 /* bytes */
-#define ADJOINT_ROWS 14   /* of two vectors of sums: 28 of 32 registers */
-#elif defined(__AVX__)
-#define ADJOINT_VECTOR 32
-#define ADJOINT_ROWS 6 /* 12 of 16 registers */
-#elif defined(__aarch64__)
-#define ADJOINT_VECTOR 16
-#define ADJOINT_ROWS 14
-#else
-#define ADJOINT_VECTOR 16
-#define ADJOINT_ROWS 6
-#endif
 
 enum {
     ADJOINT_MEET = 2048, /* bytes: lines a multiple of this apart share two sets of a cache */
@@ -33,53 +19,11 @@ enum {
 #endif
 #endif
 
-#define ADJOINT_INLINE static inline __attribute__((always_inline))
-
-typedef float adjoint_vector_f32 __attribute__((vector_size(ADJOINT_VECTOR)));
-typedef double adjoint_vector_f64 __attribute__((vector_size(ADJOINT_VECTOR)));
 typedef double adjoint_group __attribute__((vector_size(16)));
 
 /* Columns that are transposed together. Whole vectors are read where there are registers for as many: then a line of the
    cache is read once, however many rows have theirs in the same set. */
 #define ADJOINT_SPAN(element) ((int)((ADJOINT_VECTOR == 64 ? 64 : 16) / sizeof(element)))
-
-/* x * y + z, rounded once where the processor can. The vendors' headers name the instruction, but gcc takes 0.17 s to
-   read the one for x86: there we use the names that this header itself is made of. */
-#if defined(__FMA__) && defined(__GNUC__) && !defined(__clang__)
-#if defined(__AVX512F__)
-#define ADJOINT_VECTOR_FMA_F32(x, y, z) __builtin_ia32_vfmaddps512_mask(x, y, z, (unsigned short)-1, 4)
-#define ADJOINT_VECTOR_FMA_F64(x, y, z) __builtin_ia32_vfmaddpd512_mask(x, y, z, (unsigned char)-1, 4)
-#else
-#define ADJOINT_VECTOR_FMA_F32(x, y, z) __builtin_ia32_vfmaddps256(x, y, z)
-#define ADJOINT_VECTOR_FMA_F64(x, y, z) __builtin_ia32_vfmaddpd256(x, y, z)
-#endif
-#elif defined(__FMA__)
-#include <immintrin.h>
-#if defined(__AVX512F__)
-#define ADJOINT_VECTOR_FMA_F32(x, y, z) (adjoint_vector_f32) _mm512_fmadd_ps((__m512)(x), (__m512)(y), (__m512)(z))
-#define ADJOINT_VECTOR_FMA_F64(x, y, z) (adjoint_vector_f64) _mm512_fmadd_pd((__m512d)(x), (__m512d)(y), (__m512d)(z))
-#else
-#define ADJOINT_VECTOR_FMA_F32(x, y, z) (adjoint_vector_f32) _mm256_fmadd_ps((__m256)(x), (__m256)(y), (__m256)(z))
-#define ADJOINT_VECTOR_FMA_F64(x, y, z) (adjoint_vector_f64) _mm256_fmadd_pd((__m256d)(x), (__m256d)(y), (__m256d)(z))
-#endif
-#elif defined(__aarch64__)
-#include <arm_neon.h>
-#define ADJOINT_VECTOR_FMA_F32(x, y, z) (adjoint_vector_f32) vfmaq_f32((float32x4_t)(z), (float32x4_t)(x), (float32x4_t)(y))
-#define ADJOINT_VECTOR_FMA_F64(x, y, z) (adjoint_vector_f64) vfmaq_f64((float64x2_t)(z), (float64x2_t)(x), (float64x2_t)(y))
-#else
-#define ADJOINT_VECTOR_FMA_F32(x, y, z) ((x) * (y) + (z))
-#define ADJOINT_VECTOR_FMA_F64(x, y, z) ((x) * (y) + (z))
-#endif
-
-ADJOINT_INLINE adjoint_vector_f32 adjoint_multiply_add_f32(
-    adjoint_vector_f32 x, adjoint_vector_f32 y, adjoint_vector_f32 z) {
-    return ADJOINT_VECTOR_FMA_F32(x, y, z);
-}
-
-ADJOINT_INLINE adjoint_vector_f64 adjoint_multiply_add_f64(
-    adjoint_vector_f64 x, adjoint_vector_f64 y, adjoint_vector_f64 z) {
-    return ADJOINT_VECTOR_FMA_F64(x, y, z);
-}
 
 #if defined(ADJOINT_SHUFFLES)
 /* Elements of x and y in each group of 16 bytes, by their numbers in the first one: y's begin after all of x's. */

@@ -274,7 +274,7 @@ class Kernel:
         """Return True if the op is to describe its plain form (C that is quick to compile) instead of its tuned form.  Both compute the
         same bits.
 
-        work  the number of multiply-adds that the kernel does
+        work  the number of multiply-adds that the kernel does; less if its plain form does several at once
         """
         self.two_forms = True
         self.plain = 0 < self.plain_work >= work

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from adjoint.ir.kernel.c_ast import Expr
 from adjoint.ir.ops.fused_rows import Steps
 from adjoint.ir.ops.groups import Rows
-from adjoint.ir.ops.linalg import DEPTH, UNIT_ROWS, MatMul
+from adjoint.ir.ops.linalg import DEPTH, PLAIN_SPEED, UNIT_ROWS, MatMul
 from adjoint.ir.ops.loops import broadcast_access, collapsed, grain_of
 from adjoint.ir.ops.random import DropoutKept
 from adjoint.ir.ops.softmax import Softmax, SoftmaxGradient
@@ -143,7 +143,7 @@ class _Blocks:
         self.shape, self.dtype = of_scores.sizes, of_scores.dtype
         *lead, rows, columns = self.shape
         matrices, sums = math.prod(lead), parts.sums()
-        plain = k.takes_plain_form(self.multiply_adds())
+        plain = k.takes_plain_form(self.multiply_adds() // PLAIN_SPEED)
         self.product, self.sum = (
             f"adjoint_{name}_{self.dtype.name}" for name in (("plain_product",) * 2 if plain else ("matmul", "matmul_rows")))
         self.plain, self.apart = plain, bool(sums) and matrices < MANY

@@ -46,6 +46,8 @@ VECTOR_BYTES = 64
 """Bytes of the longest vector, which is the width of a unit of work that is made of columns."""
 LARGE_ROWS = 168
 """Rows of `a` above which copying a `b` that is not in a near cache costs little compared with the product."""
+PLAIN_SPEED = 16
+"""How many multiply-adds the plain form of a matrix product does in the time of one of another op's plain form, at least."""
 DEPTH = 512
 SHARE = 32
 """The rows of `b` in a block, and the columns in a unit of copying it; the same number as in `matmul.h`."""
@@ -144,7 +146,7 @@ class MatMul(Op):
         Threads share the rows if there are many, so that each copies its own rows of `a`; else the columns, if there are more of them.
         """
         layout = m, n, inner, lead, _ = self._layout(shapes)
-        if k.takes_plain_form(math.prod(lead) * m * n * inner):
+        if k.takes_plain_form(math.prod(lead) * m * n * inner // PLAIN_SPEED):
             self._plain_product(k, a, b, out, layout)
             return
         row = n * out.dtype.size
@@ -175,7 +177,7 @@ class MatMul(Op):
                   transpose_a, step, first, last)
 
     def _plain_product(self, k: Kernel, a: Buffer, b: Buffer, out: Buffer, layout: Layout) -> None:
-        """Emit the product in plain loops; units are rows of the result."""
+        """Emit the product in its plain form; units are rows of the result."""
         m, n, inner, _, _ = layout
         rows, columns, depth, transpose_a, transpose_b = (k.size(value, name) for name, value in (
             ("m", m), ("n", n), ("k", inner), ("transpose_a", int(self.ta)), ("transpose_b", int(self.tb))))
