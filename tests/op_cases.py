@@ -180,7 +180,7 @@ class Kernels:
     """All kernels of a set of cases, compiled together at the first use."""
 
     def __init__(self) -> None:
-        self.cache = KernelCache(_ffi, background=False)
+        self.cache = KernelCache(_ffi)
 
     def compile(self, lowered: Iterable[KernelText]) -> None:
         """Compile missing kernels."""

@@ -216,20 +216,18 @@ class _Crew:
 class KernelCache:
     """Finds the C functions of kernels, and compiles those that are missing.  Threads may share it.
 
-    ffi         the functions are returned as its `adjoint_kernel`
-    workshop    the compiler and the cache on disk; by default those of the process
-    background  True if packs (groups of kernels) that programs often need are compiled in advance
+    ffi       the functions are returned as its `adjoint_kernel`
+    workshop  the compiler and the cache on disk; by default those of the process
 
     Processes that end soon may never get to the end of a large unit (C file) that nobody waits for.  So when several have ended before all
     was compiled that they wanted, the next ones hurry: they begin at once, and compile at least one unit to its end before they end.
     """
 
-    def __init__(self, ffi: Any, workshop: Workshop | None = None, *, background: bool = True):
+    def __init__(self, ffi: Any, workshop: Workshop | None = None):
         declare(ffi)
         self._ffi = ffi
         self._type = ffi.typeof("adjoint_kernel")
         self.workshop = workshop or open_workshop()
-        self._background = background
         self._functions: dict[tuple[str, bool], tuple[Any, ...]] = {}
         self._failures: dict[str, CompilerFailure] = {}
         self._planned: set[tuple[str, DType]] = set()
@@ -275,6 +273,10 @@ class KernelCache:
     def ended(self) -> bool:
         """Return True once the process is ending: nothing more is compiled behind the scenes, and then nothing at all."""
         return self._ending or compiler_process.stopping.is_set()
+
+    def begin(self, kernels: Iterable[KernelText]) -> None:
+        """Begin to compile those of these plain kernels that are missing, by one compiler, and return; errors are left to `get`."""
+        self._crew.add(self._missing(kernels, UNIT_SIZE, compilers=1), first=False)
 
     def later(self, task: Callable[[], None]) -> None:
         """Run a task that must not raise in another thread, after those given before.  It is dropped if the process ends."""
@@ -343,10 +345,13 @@ class KernelCache:
             self._awaited -= 1
             self._last_awaited = time.monotonic()
 
-    def _missing(self, kernels: Iterable[KernelText], size: int) -> list[_Unit]:
-        """Return units (C files), of about `size` characters, of those kernels that are neither in the cache nor being compiled."""
+    def _missing(self, kernels: Iterable[KernelText], size: int, compilers: int = 0) -> list[_Unit]:
+        """Return units (C files), of about `size` characters, of those kernels that are neither in the cache nor being compiled.
+
+        compilers  over how many units plain kernels are distributed at most; 0: as many as there are processors
+        """
         missing = {self._key(kernel): kernel for kernel in kernels if self.found(kernel) is None}
-        units = _plain_units({key: kernel for key, kernel in missing.items() if kernel.plain}, self._crew.most)
+        units = _plain_units({key: kernel for key, kernel in missing.items() if kernel.plain}, compilers or self._crew.most)
         units += _units("kernels", {key: kernel for key, kernel in missing.items() if not kernel.plain}, size)
         with self._lock:
             for unit in units:
@@ -404,8 +409,6 @@ class KernelCache:
                 return self._submitted(kernel, key)
             units = self._plan(*group, {key: kernel})
             self._crew.add(units, first=True)
-            if self._background:
-                self._crew.add([(pack, kernel.dtype) for pack in packs.followers(*group)], first=False)
             return self._pending[key]
 
     def _alone(self, kernel: KernelText, key: str) -> _Unit:
@@ -440,13 +443,8 @@ class KernelCache:
             self._pending.update(dict.fromkeys(unit.kernels, unit))
         return units
 
-    def _perform(self, task: _Unit | tuple[str, DType]) -> None:
-        """Do a task of the queue: compile a unit (C file), or find the units of a pack, given as (pack, dtype).  Never raises."""
-        if isinstance(task, tuple):
-            with self._lock:
-                units = [] if task in self._planned else self._plan(*task, {})
-            self._crew.add(units, first=False)
-            return
+    def _perform(self, task: _Unit) -> None:
+        """Do a task of the queue: compile a unit (C file).  Never raises."""
         self._compile(task, LIMIT)
 
     def _compile(self, task: _Unit, limit: Limit) -> None:

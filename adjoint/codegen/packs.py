@@ -1,9 +1,11 @@
 """Which kernels are compiled together.
 
-A program that needs one kernel of a family mostly needs its neighbours too, and compiling twelve kernels takes little longer
-than compiling one.  So an op may name a *pack*, and a missing kernel is compiled together with its pack: the kernels of every
-op of that pack, for the operand types of `Op.pack_samples`.  Then, while the program runs on, the other packs of `FAMILIES`
-follow for the same dtype.
+A program that needs one tuned kernel of a family mostly needs its neighbours too, and compiling twelve kernels takes little longer
+than compiling one.  So an op may name a *pack*, and a missing tuned kernel is compiled together with its pack: the kernels of every
+op of that pack, for the operand types of `Op.pack_samples`.
+
+While the run-time library is compiled, which a program with an empty cache waits for, the plain kernels of a few packs are compiled
+beside it (`STARTERS`).  `adjoint cache fill` compiles the packs of `FAMILIES`.
 """
 
 from __future__ import annotations
@@ -11,41 +13,37 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from adjoint.codegen.emit import KernelText, lower
+from adjoint.codegen.emit import PLAIN_WORK, KernelText, lower
 from adjoint.ir.op import Op, registry
 from adjoint.ir.types import DType, TensorType
 
-__all__ = ["FAMILIES", "followers", "pack_sources"]
+__all__ = ["FAMILIES", "pack_sources", "starters"]
 
 FAMILIES: Final = (
     "matmul", "convolution", "arithmetic", "activation", "pool", "loss", "reduce", "shape", "optimizer", "softmax", "norm", "compare",
     "exponential", "roots", "cast",
 )
-"""The packs (groups of kernels that are compiled together) that most programs need: compiled for a dtype as soon as one pack of that dtype
-is needed, in this order, which begins with those that take longest to compile.
-"""
+"""The packs (groups of kernels that are compiled together) that most programs need, beginning with those that take longest to compile."""
+
+STARTERS: Final = ("shape", "arithmetic", "matmul")
+"""The packs whose plain kernels almost every program needs, and which take a quarter of a second to compile together."""
 
 
-def followers(pack: str, dtype: DType) -> tuple[str, ...]:
-    """Return the packs (groups of kernels) to compile in the background once `pack` was needed.
-
-    None follow for an integer dtype, since programs need few such kernels.
-    """
-    if not dtype.is_float:
-        return ()
-    named = {op.pack for op in registry().values()}
-    return tuple(other for other in FAMILIES if other != pack and other in named)
+def starters(dtype: DType) -> list[KernelText]:
+    """Return the plain kernels of `STARTERS` for `dtype`, each once; none of a pack that `FAMILIES` leaves out."""
+    return [kernel for pack in STARTERS if pack in FAMILIES for kernel in pack_sources(pack, dtype, plain_work=PLAIN_WORK) if kernel.plain]
 
 
-def pack_sources(pack: str, dtype: DType, *, strict: bool = False) -> list[KernelText]:
+def pack_sources(pack: str, dtype: DType, *, plain_work: float = 0, strict: bool = False) -> list[KernelText]:
     """Return the kernels of a pack (a group that is compiled together) for `dtype`, each once.
 
-    strict  True: raise if a sample of operand types cannot be turned into a kernel; False: skip it, so that the others are compiled
+    plain_work  0 for tuned kernels, otherwise as for `emit.lower`
+    strict      True: raise if a sample of operand types cannot be turned into a kernel; False: skip it, so that the others are compiled
     """
     kernels: dict[str, KernelText] = {}
     for op, operands in _samples(pack, dtype):
         try:
-            kernel = lower(op, operands, op.result_types(operands, ()))
+            kernel = lower(op, operands, op.result_types(operands, ()), plain_work=plain_work)
         except Exception:
             if strict:
                 raise

@@ -11,6 +11,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from adjoint.codegen.emit import KernelText
 from adjoint.codegen.toolchain import Toolchain
 from adjoint.codegen.workshop import CompilerFailure, Workshop, load_runtime, runtime_text
 from adjoint.ir.op import Op
-from adjoint.ir.types import BF16, BOOL, DTYPES, F16, F32, F64, I8, I64, TensorType
+from adjoint.ir.types import BF16, BOOL, DTYPES, F16, F32, F64, I8, I32, TensorType
 
 pytestmark = needs_compiler
 
@@ -272,7 +273,7 @@ def test_what_does_not_belong_together_is_made_again(damage: Callable[..., None]
         from toy_ops import *
         from adjoint.codegen.compile import KernelCache
         from adjoint.codegen.workshop import Workshop
-        cache = KernelCache(FFI(), Workshop.open(), background=False)
+        cache = KernelCache(FFI(), Workshop.open())
         for by in (2.0, 3.0):
             cache.get(alone(lowered(Scale(by=by), vector(F32, 3))))
     """
@@ -364,22 +365,15 @@ def test_threads_that_need_the_same_kernel_compile_it_once(counted: CountedCompi
     assert counted.runs == 2
 
 
-def test_other_packs_follow_in_the_background(counted: CountedCompiler, ffi: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Sum, "pack", "other")
-    monkeypatch.setattr(packs, "FAMILIES", ("toy", "other", "absent"))
-    ops: dict[str, type[Op]] = {op.name: op for op in (Add, Sum)}
-    monkeypatch.setattr(packs, "registry", lambda: ops)
+def test_kernels_can_be_begun_and_waited_for_later(counted: CountedCompiler, ffi: Any) -> None:
+    """One compiler makes all of them; a thread that needs one waits for that compiler, and starts no other."""
     kernels = KernelCache(ffi, Workshop.open())
-    kernels.get(lowered(Add(), vector(F32, 5), vector(F32, 5)))
-    key = kernels.workshop.key((kernel := lowered(Sum(), vector(F32, 5))).text, kernel.headers)
-    deadline = time.monotonic() + 20
-    while kernels.workshop.store.entry(key) is None and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert kernels.workshop.store.entry(key) is not None
-    assert counted.runs == 3
-    kernels.get(lowered(Add(), vector(I64, 5), vector(I64, 5)))
-    kernels.get(kernel)
-    assert counted.runs == 4
+    plain = [replace(lowered(Add(), vector(dtype, 5), vector(dtype, 5)), plain=True) for dtype in (F32, F64, I32)]
+    kernels.begin(plain)
+    for kernel in plain:
+        kernels.get(kernel)
+    kernels.begin(plain)
+    assert counted.runs == 2  # one of them compiles the probe
 
 
 def test_a_child_process_compiles_on_its_own(cache: Path, ffi: Any) -> None:
@@ -398,19 +392,16 @@ def test_a_child_process_compiles_on_its_own(cache: Path, ffi: Any) -> None:
 def test_work_nobody_waits_for_ends_with_the_process(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A background compiler does not delay the end of a program, nor does waiting for another process's; nothing is left running."""
     pids = tmp_path / "pids"
-    slow = script(tmp_path / "slow", f'case "$*" in *other*) echo $$ > {pids}; exec sleep 60;; esac; exec {REAL} "$@"')
+    slow = script(tmp_path / "slow", f'case "$*" in *kernels-*) echo $$ > {pids}; exec sleep 60;; esac; exec {REAL} "$@"')
     code = """
         import sys, time, os
         sys.path[:0] = {path!r}
         from cffi import FFI
         from toy_ops import *
-        from adjoint.codegen import packs
         from adjoint.codegen.compile import KernelCache
         from adjoint.codegen.workshop import Workshop
-        Sum.pack = "other"
-        packs.FAMILIES = ("toy", "other")
-        packs.registry = lambda: dict(add=Add, sum=Sum)
-        KernelCache(FFI(), Workshop.open()).get(lowered(Add(), vector(F32, 3), vector(F32, 3)))
+        kernels = KernelCache(FFI(), Workshop.open())
+        kernels.later(lambda: kernels.prepare([lowered(Sum(), vector(F32, 3))], waited_for=False))
         while not os.path.exists({pids!r}):
             time.sleep(0.01)
     """
@@ -420,7 +411,7 @@ def test_work_nobody_waits_for_ends_with_the_process(cache: Path, tmp_path: Path
     assert [process.wait(50) for process in processes] == [0, 0]
     assert time.monotonic() - started < 30
     assert not alive(int(pids.read_text()))
-    assert list((cache / "kernels/work").iterdir()) == []
+    assert [path.name for path in (cache / "kernels/work").iterdir()] == ["unfinished"]  # the mark by which the next process hurries
 
 
 IN_TURN = """

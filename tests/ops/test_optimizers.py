@@ -21,7 +21,7 @@ STEPS = [name for name, op in registry().items() if hasattr(op, "in_place")]
 
 @pytest.fixture(scope="module")
 def cache() -> KernelCache:
-    return KernelCache(ffi, background=False)
+    return KernelCache(ffi)
 
 
 @pytest.mark.parametrize("name", STEPS)

@@ -10,7 +10,9 @@ from __future__ import annotations
 import functools
 import os
 import struct
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import _cffi_backend
@@ -20,7 +22,7 @@ from adjoint.foundation import collector
 from adjoint.foundation.diagnostics import InternalError, warn
 from adjoint.foundation.locking import Lock
 from adjoint.ir.storage import to_compute
-from adjoint.ir.types import TensorType
+from adjoint.ir.types import F32, TensorType
 from adjoint.runtime.memory.early import EarlyMemory
 from adjoint.runtime.process import context
 from adjoint.runtime.process.threads import default_threads
@@ -81,11 +83,22 @@ class Machine:
         self.forget_threads()
         if begin_opening():
             self._opened()
+        elif context.background_compile() in (True, "plain"):
+            threading.Thread(target=self._begin, name="adjoint-begin", daemon=True).start()
 
     def forget_threads(self) -> None:
         """Replace all locks; a forked child calls it, where a lock may be held by a thread that does not exist there."""
-        self._lock = Lock()
+        self._lock, self._first_lock = Lock(), Lock()
         self._early.forget_threads()
+
+    def _begin(self) -> None:
+        """Compile the kernels that almost every program needs, while the run-time library is compiled."""
+        from adjoint.codegen.packs import starters
+
+        with suppress(Exception):  # the user's thread meets it as well, and raises it
+            kernels = self.first_kernels
+            if kernels is not None:
+                kernels.begin(starters(F32))
 
     @property
     def library(self) -> Any:
@@ -109,10 +122,10 @@ class Machine:
         from adjoint.codegen.workshop import promising_workshop
 
         if self._parts is None and (workshop := promising_workshop()) is not None:
-            with self._lock:
-                if self._parts is None:
-                    self._first = self._first or KernelCache(declarations.ffi, workshop)
-                    return self._first
+            with self._first_lock:  # not the lock that a thread holds while it waits for the library
+                self._first = self._first or KernelCache(declarations.ffi, workshop)
+            if self._parts is None:
+                return self._first
         return self.kernels
 
     def _opened(self) -> tuple[Any, KernelCache | None]:
@@ -126,9 +139,12 @@ class Machine:
                 return self._parts
             declared = declarations.ffi
             try:
-                workshop, first = open_workshop(), self._first
+                workshop = open_workshop()
                 library = load_runtime(declared, workshop)
-                kernels = first if first is not None and first.workshop is workshop else KernelCache(declared, workshop)
+                with self._first_lock:
+                    if self._first is None or self._first.workshop is not workshop:
+                        self._first = KernelCache(declared, workshop)
+                    kernels = self._first
             except NoCompiler as reason:
                 if forbids_interpreter():
                     raise

@@ -182,7 +182,7 @@ def test_tuned_kernels_can_be_asked_for_later(tmp_path: Path) -> None:
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KernelCache]:
     """An empty cache of kernels."""
     monkeypatch.setenv("ADJOINT_CACHE_DIR", str(tmp_path))
-    yield KernelCache(FFI(), Workshop.open(), background=False)
+    yield KernelCache(FFI(), Workshop.open())
 
 
 def kernel(op: Any) -> KernelText:
@@ -203,7 +203,7 @@ def test_a_process_that_ends_soon_leaves_kernels_for_the_next(cache: KernelCache
     left = []
     while any(cache.found(text) is None for text in texts):
         left.append([text.name for text in texts if KernelCache(FFI(), cache.workshop).found(text) is None])
-        following = KernelCache(FFI(), Workshop.open(), background=False)
+        following = KernelCache(FFI(), Workshop.open())
         try:
             following.prepare(texts, waited_for=False, made=end)
         except Ended:
@@ -273,7 +273,7 @@ def test_what_another_process_has_made_is_not_made_again(cache: KernelCache, mon
         compile_unit(self, unit, limit)
 
     monkeypatch.setattr(KernelCache, "_compile", noted)
-    other = KernelCache(FFI(), Workshop.open(), background=False)
+    other = KernelCache(FFI(), Workshop.open())
     text = kernel(Add())
     waiting = threading.Thread(target=lambda: other.prepare([text], waited_for=False))
     with cache.workshop.store.scratch.turn("background", lambda: False):
