@@ -1,10 +1,11 @@
-"""`adjoint cache info|verify|clear`: the compiled kernels that are kept between runs."""
+"""`adjoint cache info|verify|clear|fill`: the compiled kernels that are kept between runs."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
+from adjoint.cli.fill import fill
 from adjoint.codegen.cache import Store, existing, size_limit
 
 __all__ = ["act", "configure"]
@@ -13,9 +14,13 @@ __all__ = ["act", "configure"]
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.description = ("Compiled kernels are kept between runs, in ADJOINT_CACHE_DIR or in the user's cache directory. Exit code 1 of "
-                          "`verify`: something was damaged.")
-    parser.add_argument("task", choices=tuple(_TASKS), metavar="info | verify | clear",
-                        help="where they are and how much there is; check all, and remove what is damaged; remove all")
+                          "`verify`: something was damaged; of `fill`: a program failed.")
+    parser.add_argument("task", choices=(*_TASKS, "fill"), metavar="info | verify | clear | fill",
+                        help="where they are and how much there is; check all, and remove what is damaged; remove all; compile ahead")
+    parser.add_argument("programs", nargs="*", metavar="FILE.py:NAME",
+                        help="for fill: functions and Cells that are run, with their gradients, so that their kernels are in the cache; "
+                        "without any, the Float32 kernels of the commonest operators are compiled")
+    parser.add_argument("--args", default="", help='for fill: the inputs, types of tensors or Python values: "f32[32, 1, 32, 32], i32[32]"')
     parser.set_defaults(act=act)
 
 
@@ -26,6 +31,11 @@ def act(chosen: argparse.Namespace) -> int:
         limit = size_limit()
     except ValueError as mistake:
         print(f"adjoint cache: {mistake}", file=sys.stderr)
+        return 2
+    if chosen.task == "fill":
+        return fill(chosen)
+    if chosen.programs or chosen.args:
+        print(f"adjoint cache: {chosen.task} takes no FILE.py:NAME and no --args", file=sys.stderr)
         return 2
     store = existing(refused)
     for reason in refused:

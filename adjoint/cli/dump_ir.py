@@ -8,14 +8,10 @@ forward copy and the reverse pass, with hooks as nodes), c (one kernel for each 
 from __future__ import annotations
 
 import argparse
-import ast
 import contextlib
-import inspect
 import io
 import json
-import runpy
 import sys
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,19 +19,17 @@ from typing import Any
 import numpy as np
 from rich.text import Text
 
-from adjoint import compat
 from adjoint.cli.console import Output
+from adjoint.cli.target import Raised, Wrong, check_count, example, inputs_of, named, raising
 from adjoint.foundation.dataclass import dataclass, field
 from adjoint.foundation.diagnostics import CompileError
 from adjoint.ir.core import Function, Module
 from adjoint.ir.op import NotDifferentiable
-from adjoint.ir.parse import parse_module, parse_types
+from adjoint.ir.parse import parse_module
 from adjoint.ir.print import listing, print_module
-from adjoint.ir.types import BF16, BOOL, TensorType
 from adjoint.ir.verify import verify_module
 from adjoint.passes.manager import PassDiffs, Pipeline
 from adjoint.passes.schedule import EXPANDED, OPTIMISED
-from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.text import load_ir
 from adjoint.runtime.gradients.trace import trace
 from adjoint.runtime.graphs.calls.making import parsed, run_instead
@@ -43,21 +37,12 @@ from adjoint.runtime.graphs.jit import jit
 from adjoint.runtime.graphs.lowering.lowering import Lowered
 from adjoint.runtime.inspection.stages import adjoint_of, kernels, plan_of, plans, standalone, wanted
 from adjoint.runtime.tensor.parameter import Parameter
-from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["act", "configure"]
 
 _STYLES = {
     "keyword": "bold magenta", "op": "bold", "type": "cyan", "symbol": "yellow", "literal": "green", "string": "green", "location": "dim",
 }
-
-
-class Wrong(Exception):
-    """The request cannot be fulfilled; the message says why and what would work."""
-
-
-class Raised(Exception):
-    """Python raised while the program was parsed or traced; holds its traceback as text."""
 
 
 _ABOUT = f"""\
@@ -276,10 +261,10 @@ def _program(chosen: argparse.Namespace) -> _Program:
         return _text_program(chosen, path, name)
     if not name:
         raise Wrong(f"which function or Cell of {path}? The form is {path}:NAME")
-    target = _named(path, name)
-    inputs = _inputs(chosen.args, chosen.seed)
-    _check_count(target, name, inputs)
-    with _raising():
+    target = named(path, name)
+    inputs = inputs_of(chosen.args, chosen.seed)
+    check_count(target, name, inputs)
+    with raising():
         if chosen.trace:
             traced = trace(target, inputs)
             trained = {symbol: x.requires_grad for symbol, x in traced.parameters.items()}
@@ -317,13 +302,13 @@ def _text_program(chosen: argparse.Namespace, path: str, name: str) -> _Program:
 
     def run(shown: Module, symbol: str) -> str:
         types = [p.type for p in shown.functions[symbol].params]
-        inputs = _inputs(chosen.args, chosen.seed) if chosen.args else [_example(t, np.random.default_rng(chosen.seed)) for t in types]
+        inputs = inputs_of(chosen.args, chosen.seed) if chosen.args else [example(t, np.random.default_rng(chosen.seed)) for t in types]
         hosts: dict[str, Any] = {}
         for item in filter(None, chosen.hosts.split(",")):
             host, _, place = item.partition("=")
             if ":" not in place:
                 raise Wrong(f"--hosts takes NAME=FILE.py:FUNCTION, not {item!r}")
-            hosts[host.lstrip("@")] = _named(*place.rsplit(":", 1))
+            hosts[host.lstrip("@")] = named(*place.rsplit(":", 1))
         missing = [host for host in module.hosts if host not in hosts]
         if missing:
             raise Wrong(f"the module names the hosts {', '.join('@' + m for m in missing)}: "
@@ -335,118 +320,12 @@ def _text_program(chosen: argparse.Namespace, path: str, name: str) -> _Program:
     return _Program(module, symbol, run)
 
 
-@contextlib.contextmanager
-def _raising() -> Iterator[None]:
-    """Turn any exception but our diagnostics into `Raised`."""
-    try:
-        yield
-    except (CompileError, Wrong):
-        raise
-    except Exception as raised:
-        raise Raised("".join(traceback.format_exception_only(raised)).rstrip()) from raised
-
-
 def _printed(function: Callable[..., Any], inputs: list[Any]) -> str:
     """Return what a call prints and returns, as text."""
     stream = io.StringIO()
     try:
-        with contextlib.redirect_stdout(stream), _raising():
+        with contextlib.redirect_stdout(stream), raising():
             result = function(*inputs)
     except Raised as raised:
         raise Raised(stream.getvalue() + str(raised)) from raised
     return stream.getvalue() + ("\n".join(map(repr, result)) if isinstance(result, tuple) else repr(result))
-
-
-def _named(path: str, name: str) -> Any:
-    """Return the object called `name` in a Python file; a Cell class is instantiated."""
-    compat.install()
-    sys.path.insert(0, str(Path(path).resolve().parent))
-    space = _loaded(path)
-    found: Any = space
-    for part in name.split("."):
-        found = found.get(part) if isinstance(found, dict) else getattr(found, part, None)
-        if found is None:
-            public = [k for k, v in space.items() if not k.startswith("_") and callable(v)]
-            raise Wrong(f"{path} has no {name!r}; it has {', '.join(public)}")
-    if inspect.isclass(found) and issubclass(found, Cell):
-        try:
-            inspect.signature(found).bind()
-        except TypeError as needs:
-            raise Wrong(f"the Cell {name} cannot be made without arguments ({needs}); "
-                        "make an instance in the file and name that") from needs
-        with _own_frames(path):
-            return found()
-    if not callable(found):
-        raise Wrong(f"{name!r} in {path} is {type(found).__name__}: neither a function nor a Cell")
-    return found
-
-
-def _loaded(path: str) -> dict[str, Any]:
-    """Run a Python file and return its globals; what it prints goes to stderr."""
-    with contextlib.redirect_stdout(sys.stderr), _own_frames(path):
-        try:
-            return runpy.run_path(path, run_name="__adjoint__")
-        except SystemExit as left:
-            raise Raised(f'{path} ended with sys.exit({left.code!r}) while it was loaded; '
-                         'what only a script does belongs under `if __name__ == "__main__":`') from left
-
-
-@contextlib.contextmanager
-def _own_frames(path: str) -> Iterator[None]:
-    """Turn an exception in a file into `Raised`, with the traceback from that file on."""
-    try:
-        yield
-    except (Raised, Wrong):
-        raise
-    except Exception as raised:
-        raise Raised("".join(traceback.format_exception(compat.own_frames(raised, path))).rstrip()) from raised
-
-
-def _check_count(target: Any, name: str, inputs: list[Any]) -> None:
-    function = target.construct if isinstance(target, Cell) else target
-    try:
-        inspect.signature(function).bind(*inputs)
-    except TypeError as wrong:
-        raise Wrong(f'{name} cannot be called with {len(inputs)} inputs ({wrong}); give their types: --args "f32[2, 3], i32[2]"') from wrong
-
-
-def _inputs(text: str, seed: int) -> list[Any]:
-    """Make example inputs from a comma-separated text of types and Python values."""
-    generator = np.random.default_rng(seed)
-    inputs: list[Any] = []
-    for item in _items(text):
-        try:
-            inputs.append(ast.literal_eval(item))
-        except (ValueError, SyntaxError):
-            inputs.append(_example(_type(item), generator))
-    return inputs
-
-
-def _type(text: str) -> Any:
-    try:
-        (type_,) = parse_types(text, "--args")
-    except CompileError as mistake:
-        raise Wrong(f"--args takes types and Python values, not {text!r}\n{mistake}") from mistake
-    return type_
-
-
-def _items(text: str) -> list[str]:
-    """Split a text at the commas outside of brackets."""
-    items, depth = [""], 0
-    for character in text:
-        depth += (character in "[(<{") - (character in "])>}")
-        if character == "," and not depth:
-            items.append("")
-        else:
-            items[-1] += character
-    return [item.strip() for item in items if item.strip()]
-
-
-def _example(type_: Any, generator: np.random.Generator) -> Tensor:
-    """Return a tensor of standard normal numbers, zeros for integers, or True for bools."""
-    if not isinstance(type_, TensorType) or not type_.is_static:
-        raise Wrong(f"an example input needs a tensor type with numbers as dimensions, not {type_}; give them with --args")
-    if type_.dtype.is_float:
-        values = generator.standard_normal(type_.sizes).astype(np.float32 if type_.dtype is BF16 else type_.dtype.compute.array)
-        return Tensor(values, type_.dtype)
-    return Tensor(np.full(type_.sizes, type_.dtype is BOOL, type_.dtype.array))

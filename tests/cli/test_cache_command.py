@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from adjoint.cli import fill as cli_fill
 from adjoint.cli import main
 from adjoint.codegen.cache import Store
+from adjoint.codegen.packs import pack_sources
+from adjoint.ir.types import F32
+from adjoint.runtime.memory.machine import machine
 
 
 @pytest.fixture
@@ -74,6 +82,63 @@ def test_clear(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert store.usage().bytes == 0
 
 
+PROGRAM = """
+from mindspore import nn, ops
+
+class Net(nn.Cell):
+    def construct(self, x):
+        print("the number of rows is", x.shape[0])
+        return ops.tanh(x) * x
+
+def wrong(x):
+    raise ValueError("no such number")
+"""
+
+USE = """
+import sys
+from adjoint import Tensor, grad
+from adjoint.foundation.made import counted
+sys.path.insert(0, {folder!r})
+from adjoint import compat
+compat.install()
+from program import Net
+x = Tensor([1.0, 2.0, 3.0])
+for _ in range(3):
+    Net()(x), grad(Net())(x)
+assert counted()["kernels"] == 0, counted()
+"""
+
+
+def test_fill_runs_programs(directory: Path, tmp_path: Path) -> None:
+    """What they compute in another process is in the cache then, with its gradient; what they print is not mixed with the report."""
+    (tmp_path / "program.py").write_text(PROGRAM)
+    environment = {**os.environ, "ADJOINT_BACKGROUND_COMPILE": "1"}
+    command = [sys.executable, "-m", "adjoint", "cache", "fill", f"{tmp_path}/program.py:Net", "--args", "f32[3]"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    assert re.fullmatch(rf"[1-9]\d* kernels compiled in [\d.]+ s; {directory}/kernels has \d+ in \d+ libraries\n", done.stdout)
+    assert "the number of rows is 3" in done.stderr
+    subprocess.run([sys.executable, "-c", USE.format(folder=str(tmp_path))], env=environment, check=True, capture_output=True)
+
+
+def test_fill_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    wrong = {"program.py": (2, "the form is FILE.py:NAME"), "program.py:Net": (2, "cannot be called with 0 inputs"),
+             "program.py:Other": (2, "it has Net"), "program.py:wrong --args i32[3]": (1, "no such number")}
+    for given, (code, text) in wrong.items():
+        assert main(["cache", "fill", *f"{tmp_path}/{given}".split()]) == code
+        assert text in capsys.readouterr().err
+    assert main(["cache", "info", "program.py:Net"]) == 2
+    assert "info takes no FILE.py:NAME" in capsys.readouterr().err
+
+
+def test_fill_compiles_the_commonest_operators(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(cli_fill, "FAMILIES", ("roots",))
+    assert main(["cache", "fill"]) == 0
+    assert "kernels compiled in" in capsys.readouterr().out
+    kernels = machine().kernels
+    assert kernels is not None and all(kernels.found(kernel) for kernel in pack_sources("roots", F32))
+
+
 def test_a_directory_that_cannot_be_trusted_is_named(directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (directory / "kernels").mkdir(parents=True)
     (directory / "kernels").chmod(0o755)
@@ -85,7 +150,7 @@ def test_a_task_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main(["cache"])
     assert left.value.code == 2
-    assert "info | verify | clear" in capsys.readouterr().err
+    assert "info | verify | clear | fill" in capsys.readouterr().err
 
 
 def test_an_invalid_limit(directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
