@@ -130,10 +130,15 @@ class Module:
 
 def walk(region: Region) -> Iterator[Node]:
     """Yield every node of a region and of the regions within, in program order, outer before inner."""
-    for node in region.nodes:
-        yield node
-        for inner in node.regions:
-            yield from walk(inner)
+    stack = [iter(region.nodes)]  # of the regions around; generators inside of each other would pass each node on by all of them
+    while stack:
+        for node in stack[-1]:
+            yield node
+            if node.regions:
+                stack += [iter(inner.nodes) for inner in reversed(node.regions)]
+                break
+        else:
+            stack.pop()
 
 
 def defined(region: Region) -> set[Value]:

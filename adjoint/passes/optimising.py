@@ -154,18 +154,19 @@ def _with_new_results(before: Function, after: Function) -> Function:
     old, new = _Tensors(before), _Tensors(after)
     b = Builder()
     results: list[Atom] = []
-    made: list[tuple[set[_Tensor], set[_Tensor]]] = []
+    made: dict[_Tensor, list[set[_Tensor]]] = {}  # for each tensor that earlier results may be now, what these were
     for then, now in zip(before.body.results, after.body.results, strict=True):
         were, are = old.of(then), new.of(now)
         known = {x for x in are if not isinstance(x, Value)} <= were
-        alone = all(are.isdisjoint(others) or not were.isdisjoint(others_were) for others_were, others in made)
+        alone = not any(were.isdisjoint(others_were) for x in are for others_were in made.get(x, ()))
         if known and alone:
             results.append(now)
-            made.append((were, are))
         else:
             copy: Value = b.emit(Identity(), now)
             results.append(copy)
-            made.append((were, {copy}))
+            are = {copy}
+        for x in are:
+            made.setdefault(x, []).append(were)
     body = replace(after.body, nodes=(*after.body.nodes, *b.nodes), results=tuple(results))
     return replace(after, body=body)
 

@@ -73,10 +73,10 @@ class Rewriter:
 
     def nodes(self, b: Builder, nodes: Sequence[Node], known: Known) -> None:
         """Append copies of nodes, or what `change` gives for them, to `b`; add for each of their results the new atom to `known`."""
-        around = b.loc
+        around, change, place = b.loc, self.change, self.place
         for node in nodes:
-            b.loc = self.place(node.loc)
-            atoms = self.change(b, node, known)
+            b.loc = place(node.loc)
+            atoms = change(b, node, known)
             if atoms is None:
                 atoms = self.copy(b, node, known)
             known.update(zip(node.results, atoms, strict=True))
@@ -84,7 +84,7 @@ class Rewriter:
 
     def copy(self, b: Builder, node: Node, known: Known) -> Sequence[Atom]:
         """Append a plain copy of a node with copies of its regions; return its results."""
-        operands = [became(atom, known) for atom in node.operands]
+        operands = [atom if isinstance(atom, Literal) else known.get(atom, atom) for atom in node.operands]  # `became`, without a call
         op = self.op(node.op)
         if is_like(node, op, operands):
             return b.emit_again(node, operands).results

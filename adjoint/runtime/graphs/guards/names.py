@@ -10,9 +10,10 @@ from __future__ import annotations
 import functools
 import operator
 import sys
+import weakref
 from collections.abc import Iterator
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, Final
 
 from adjoint.runtime.cells.attributes import EVERY_NAME
 
@@ -30,8 +31,16 @@ def names_read(kind: type) -> frozenset[str]:
 
     EVERY_NAME is returned for a class of the user's, and for a class whose code computes names.
     """
+    if (known := _known.get(kind)) is not None:
+        return known
     modules = [base.__module__ for base in kind.__mro__ if base is not object]
-    return _names_in(*dict.fromkeys(modules)) if all(name.partition(".")[0] == _LIBRARY for name in modules) else EVERY_NAME
+    if not all(name.partition(".")[0] == _LIBRARY for name in modules):
+        return EVERY_NAME
+    names = _known[kind] = _names_in(*dict.fromkeys(modules))
+    return names
+
+
+_known: Final[weakref.WeakKeyDictionary[type, frozenset[str]]] = weakref.WeakKeyDictionary()
 
 
 @functools.cache
