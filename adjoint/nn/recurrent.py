@@ -195,13 +195,14 @@ class _Layers(Cell):
         if steps == 0:
             raise ValueError(f"For '{type(self).__name__}', the argument 'x' must have at least one step, but got shape {x.shape}.")
         states = self._states(x, hx)
+        nothing = () if states is not None else (creation.zeros((n, self.hidden_size), x.dtype),) * (2 if self._kind == "lstm" else 1)
         lengths, there = self._lengths(seq_length, steps, n)
         lasts: list[State] = []
         directions = 2 if self.bidirectional else 1
         for layer in range(self.num_layers):
             outputs: list[Tensor] = []
             for place in range(layer * directions, (layer + 1) * directions):
-                first = tuple(shapes.squeeze(parts.narrow(state, 0, place, 1), 0) for state in states)
+                first = nothing if states is None else tuple(shapes.squeeze(parts.narrow(state, 0, place, 1), 0) for state in states)
                 found, last = self._layer(x, first, place, place % directions == 1, lengths)
                 outputs.append(found)
                 lasts.append(last)
@@ -213,12 +214,12 @@ class _Layers(Cell):
         found = tuple(parts.stack(part, 0) for part in zip(*lasts, strict=True))
         return shapes.swapaxes(x, 0, 1) if self.batch_first else x, found if self._kind == "lstm" else found[0]
 
-    def _states(self, x: Tensor, hx: Any) -> State:
-        """Return the state before the first step of all layers, by default zeros."""
+    def _states(self, x: Tensor, hx: Any) -> State | None:
+        """Return the state before the first step of all layers; None if none is given."""
+        if hx is None:
+            return None
         shape = (self.num_layers * (2 if self.bidirectional else 1), x.shape[1], self.hidden_size)
         lstm = self._kind == "lstm"
-        if hx is None:
-            return (creation.zeros(shape, x.dtype),) * (2 if lstm else 1)
         given = _pair(self, hx) if lstm else (hx,)
         for name, state in zip(("hx[0]", "hx[1]") if lstm else ("hx",), given, strict=True):
             floating(self, name, state)
