@@ -195,7 +195,8 @@ class _Layers(Cell):
         if steps == 0:
             raise ValueError(f"For '{type(self).__name__}', the argument 'x' must have at least one step, but got shape {x.shape}.")
         states = self._states(x, hx)
-        nothing = () if states is not None else (creation.zeros((n, self.hidden_size), x.dtype),) * (2 if self._kind == "lstm" else 1)
+        parts_of_state = 2 if self._kind == "lstm" else 1
+        nothing: State = () if states is not None else (creation.zeros((n, self.hidden_size), x.dtype),) * parts_of_state
         lengths, there = self._lengths(seq_length, steps, n)
         lasts: list[State] = []
         directions = 2 if self.bidirectional else 1
@@ -211,7 +212,7 @@ class _Layers(Cell):
                 x = arithmetic.where(there, x, constant(0.0, x.dtype))
             if self.dropout != 0 and layer < self.num_layers - 1:
                 x = self.dropout_op(x)
-        found = tuple(parts.stack(part, 0) for part in zip(*lasts, strict=True))
+        found = tuple(shapes.expand_dims(part[0], 0) if len(lasts) == 1 else parts.stack(part, 0) for part in zip(*lasts, strict=True))
         return shapes.swapaxes(x, 0, 1) if self.batch_first else x, found if self._kind == "lstm" else found[0]
 
     def _states(self, x: Tensor, hx: Any) -> State | None:
@@ -230,10 +231,11 @@ class _Layers(Cell):
                 raise ValueError(f"For '{type(self).__name__}', the argument '{name}' must be of shape {shape}, but got {state.shape}.")
         return given
 
-    def _lengths(self, seq_length: Any, steps: int, n: int) -> tuple[Tensor, Tensor | None]:
-        """Return the lengths of the sequences, Int64 [n]; and if they are given, for each step which sequences have it, [steps, n, 1]."""
+    def _lengths(self, seq_length: Any, steps: int, n: int) -> tuple[tuple[Tensor, ...], Tensor | None]:
+        """Return the lengths of the sequences, Int64 [n], and for each step which sequences have it, [steps, n, 1]; () and None if no
+        lengths are given."""
         if seq_length is None:
-            return creation.full((n,), steps, dtype=I64), None
+            return (), None
         name = type(self).__name__
         lengths = picking.indices_argument(name, "seq_length", seq_length)
         if lengths.shape != (n,):
@@ -247,19 +249,17 @@ class _Layers(Cell):
 
         checked_on_host(RangeCheck(Range(0, steps), length), lengths)
         wide = lengths.astype(I64, copy=False)
-        return wide, shapes.expand_dims(apply(made(Iota, tensor(I64, (steps, 1)), 0)) < wide, 2)
+        return (wide,), shapes.expand_dims(apply(made(Iota, tensor(I64, (steps, 1)), 0)) < wide, 2)
 
-    def _layer(self, x: Tensor, state: State, place: int, backward: bool, lengths: Tensor) -> tuple[Tensor, State]:
+    def _layer(self, x: Tensor, state: State, place: int, backward: bool, lengths: tuple[Tensor, ...]) -> tuple[Tensor, State]:
         """Run one direction of a layer over a sequence; return the state h after each step, and the last state."""
         weights = [held[place].astype(x.dtype, copy=False) for held in (self.w_ih_list, self.w_hh_list)]
         b_ih, b_hh = (held[place].astype(x.dtype, copy=False) if self.has_bias else None for held in (self.b_ih_list, self.b_hh_list))
-        operands: tuple[Tensor, ...] = ()
-        if self._kind == "gru":  # it multiplies one of its biases by a gate
-            operands = (creation.zeros((weights[1].shape[0],), x.dtype) if b_hh is None else b_hh,)
-        elif b_ih is not None and b_hh is not None:
-            b_ih = b_ih + b_hh
+        bias = creation.zeros((weights[1].shape[0],), x.dtype) if b_hh is None else b_hh
+        if b_ih is not None and self._kind != "gru":  # a GRU multiplies one of its biases by a gate
+            b_ih, bias = None, b_ih + bias
         op = made(_SEQUENCES[self._kind], backward, **({"relu": True} if self._kind == "relu" else {}))
-        found = apply(op, linear.dense(x, weights[0], b_ih), weights[1], *operands, *state, lengths)
+        found = apply(op, linear.dense(x, weights[0], b_ih), weights[1], bias, *state, *lengths)
         return found[0], found[1 : 1 + len(state)]
 
     def extend_repr(self) -> str:

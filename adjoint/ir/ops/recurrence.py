@@ -30,6 +30,7 @@ from adjoint.ir.ops.linalg import DEPTH, PRODUCTS_PER_THREAD, SHARE, UNIT_ROWS
 from adjoint.ir.ops.loops import ELEMENTS_PER_THREAD
 from adjoint.ir.ops.recurrent import vjp_of_parts
 from adjoint.ir.ops.recurrent_formulas import GRU, LSTM, RELU, TANH, AtomTerm, Formulas, InC, InNodes, InNumPy
+from adjoint.ir.ops.recurrent_weight import RecurrentWeightGradient
 from adjoint.ir.types import F32, I64, DType, TensorType, Type, tensor
 
 if TYPE_CHECKING:
@@ -40,9 +41,7 @@ if TYPE_CHECKING:
 Array = Any
 Cotangents = Sequence["Atom | None"]
 
-__all__ = [
-    "GruSteps", "GruStepsGradient", "LstmSteps", "LstmStepsGradient", "RecurrentWeightGradient", "RnnSteps", "RnnStepsGradient",
-]
+__all__ = ["GruSteps", "GruStepsGradient", "LstmSteps", "LstmStepsGradient", "RnnSteps", "RnnStepsGradient"]
 
 
 def _type_of(name: str, formulas: Formulas, dtype: DType, steps: Any, rows: Any, width: int) -> TensorType:
@@ -69,8 +68,9 @@ class _Steps(Op):
     """Operands and results by their names, and the types that they have: s steps of n sequences, with states of w elements."""
 
     reverse: bool = False
+    variadic = True
     names: ClassVar[tuple[str, ...]]
-    """Names of the operands; the first one is of a float type and of rank 3."""
+    """Names of the operands; the first one is of a float type and of rank 3, the last one, `lengths`, may be left out."""
     outputs: ClassVar[tuple[str, ...]]
     """Names of the results."""
     kind: ClassVar[Formulas]
@@ -88,11 +88,17 @@ class _Steps(Op):
         if not isinstance(wide, int) or wide % parts or first.shape[0] == 0:
             raise mistake(self, self.names[0], f"of shape [s, n, {f'{parts} * ' if parts > 1 else ''}h] with at least one step", first)
         steps, rows = first.shape[:2]
-        for name, operand in zip(self.names, operands, strict=True):
+        if not 0 <= len(self.names) - len(operands) <= 1:
+            raise mistake(self, "operands", f"{', '.join(self.names[:-1])} and perhaps {self.names[-1]}", f"{len(operands)} operands")
+        for name, operand in zip(self.names, operands, strict=False):
             expected = _type_of(name, self.formulas, first.dtype, steps, rows, wide // parts)
             if operand is not expected:
                 raise mistyped(self, name, expected, operand)
         return tuple(_type_of(name, self.formulas, first.dtype, steps, rows, wide // parts) for name in self.outputs)
+
+    def named(self, operands: Sequence[Any], results: Sequence[Any] = ()) -> dict[str, Any]:
+        """Return operands and results by their names."""
+        return dict(zip(self.names, operands, strict=False)) | dict(zip(self.outputs, results, strict=False))
 
     def places(self, steps: int) -> list[int]:
         """Return the places of the steps, in their order."""
@@ -102,16 +108,18 @@ class _Steps(Op):
     def pack_samples(cls, dtype: DType) -> Iterator[tuple[Op, tuple[Type, ...]]]:
         if dtype.is_float:
             made = cls()
-            yield made, tuple(_type_of(name, made.formulas, dtype, 3, 5, 8) for name in cls.names)
+            yield made, tuple(_type_of(name, made.formulas, dtype, 3, 5, 8) for name in cls.names[:-1])
 
 
 def _samples(names: tuple[str, ...], formulas: Formulas, **attributes: Any) -> tuple[Sample, ...]:
-    """Return samples of operands with these names: several lengths, no length, one step, no sequence."""
+    """Return samples of operands with these names: several lengths, one of 0, no lengths, one step, no sequence."""
     found = []
-    for steps, lengths, width, reverse in ((3, (3, 1), 3, False), (3, (2, 0), 3, True), (1, (1,) * 5, 17, True), (2, (), 2, False)):
-        types = [_type_of(name, formulas, F32, steps, len(lengths), width) for name in names]
-        domain = [(0.1, 0.9) if name in ("gates", "states") else (-1.5, 1.5) for name in names]
-        found.append(sample(*types, domain=domain, values={len(names) - 1: lengths}, reverse=reverse, **attributes))
+    for steps, rows, width, lengths in ((3, 2, 3, (3, 1)), (3, 2, 3, (2, 0)), (4, 3, 5, None), (1, 5, 17, None), (2, 0, 2, ())):
+        own = names if lengths is not None else names[:-1]
+        types = [_type_of(name, formulas, F32, steps, rows, width) for name in own]
+        domain = [(0.1, 0.9) if name in ("gates", "states") else (-1.5, 1.5) for name in own]
+        values = {} if lengths is None else {len(own) - 1: lengths}
+        found.append(sample(*types, domain=domain, values=values, reverse=len(found) % 2 == 1, **attributes))
     return tuple(found)
 
 
@@ -165,16 +173,17 @@ class _Forward(_Steps):
     """All steps of a layer: for names, types and formulas see its subclasses."""
 
     def reference(self, *operands: Array) -> tuple[Array, ...]:
-        at = dict(zip(self.names, operands, strict=True))
+        at = self.named(operands)
         inputs, formulas, width = at["inputs"], self.formulas, at["weight"].shape[1]
         held = tuple(at[name] for name in formulas.carries)
         series = [np.zeros((*inputs.shape[:2], width), inputs.dtype) for _ in held]
         gates = np.zeros((*inputs.shape[:2], formulas.kept * width), inputs.dtype)
         for p in self.places(len(inputs)):
-            carried = held[0] @ at["weight"].T + at.get("bias", inputs.dtype.type(0))
-            parts = (np.split(x, formulas.gates, axis=1) for x in (inputs[p], carried))
+            given = {"x": inputs[p], "y": held[0] @ at["weight"].T}
+            given[formulas.biased] = given[formulas.biased] + at["bias"]
+            parts = (np.split(x, formulas.gates, axis=1) for x in given.values())
             new, kept = formulas.step(InNumPy(), *parts, *held)
-            there = (p < at["lengths"])[:, None]
+            there = (p < at["lengths"])[:, None] if "lengths" in at else True
             held = tuple(np.where(there, a, b).astype(inputs.dtype) for a, b in zip(new, held, strict=True))
             for x, part in zip(series, held, strict=True):
                 x[p] = part
@@ -192,8 +201,8 @@ class _Forward(_Steps):
         return tuple(found[name] for name in self.outputs)
 
     def lower(self, k: Kernel, *buffers: Buffer) -> None:
-        at = dict(zip((*self.names, *self.outputs), buffers, strict=True))
-        formulas, inputs, lengths = self.formulas, at["inputs"], at["lengths"]
+        at = self.named(buffers[: -len(self.outputs)], buffers[-len(self.outputs) :])
+        formulas, inputs, lengths = self.formulas, at["inputs"], at.get("lengths")
         steps, rows, wide = inputs.shape
         products = _Products(k, at["weight"], rows, steps, transposed=True)
         width = at["weight"].shape[1]
@@ -210,48 +219,49 @@ class _Forward(_Steps):
                 products.product(now[0].at(0), carried.at(0), first, last)
                 with k.loop(first, last, "row") as row:
                     start, there = k.let(row * h, "start"), k.let((place * products.rows + row) * h, "there")
-                    with k.when(k.less(place, lengths[row])), k.loop(0, h, "j") as j:
+                    with k.block() if lengths is None else k.when(k.less(place, lengths[row])), k.loop(0, h, "j") as j:
                         x = [inputs[there * formulas.gates + h * gate + j] for gate in range(formulas.gates)]
                         y = [carried[start * formulas.gates + h * gate + j] for gate in range(formulas.gates)]
-                        if "bias" in at:
-                            y = [part + at["bias"][h * gate + j] for gate, part in enumerate(y)]
+                        bias = [at["bias"][h * gate + j] for gate in range(formulas.gates)]
+                        x, y = ([a + b for a, b in zip(part, bias, strict=True)] if own == formulas.biased else part
+                                for own, part in (("x", x), ("y", y)))
                         new, kept = formulas.step(InC(k), x, y, *(held[start + j] for held in now))
                         for gate, value in enumerate(kept):
                             k.store(at["gates"], there * formulas.kept + h * gate + j, value)
                         for held, out, value in zip(now, series, [k.let(x, "new") for x in new], strict=True):
                             k.store(out, there + j, value)
                             k.store(held, start + j, value if out.dtype is held.dtype else out[there + j])
-                    with k.otherwise():
-                        with k.loop(0, h * formulas.kept, "j") as j:
-                            k.store(at["gates"], there * formulas.kept + j, 0) if formulas.kept else None
-                        with k.loop(0, h, "j") as j:
-                            for held, out in zip(now, series, strict=True):
-                                k.store(out, there + j, held[start + j])
+                    if lengths is not None:
+                        with k.otherwise():
+                            with k.loop(0, h * formulas.kept, "j") as j:
+                                for out in (at["gates"],) if formulas.kept else ():
+                                    k.store(out, there * formulas.kept + j, 0)
+                            with k.loop(0, h, "j") as j:
+                                for held, out in zip(now, series, strict=True):
+                                    k.store(out, there + j, held[start + j])
             with k.loop(first * h, last * h, "e") as e:
                 for held, name in zip(now, ("h_out", "c_out"), strict=False):
                     k.store(at[name], e, held[e])
 
     def nodes(self, b: Builder, *operands: Atom) -> tuple[Atom, ...]:
         """Return the results expressed by other ops."""
-        at = dict(zip(self.names, operands, strict=True))
+        at = self.named(operands)
         formulas = self.formulas
         inputs = _unstacked(b, at["inputs"])
         held: Sequence[Atom] = [at[name] for name in formulas.carries]
         series: list[list[Atom]] = [[None] * len(inputs) for _ in held]  # pyright: ignore[reportAssignmentType] - all are set below
         gates: list[Any] = [None] * len(inputs)
         for p in self.places(len(inputs)):
-            carried = b.matmul(held[0], at["weight"], ta=False, tb=True)
-            if "bias" in at:
-                carried = b.add(carried, at["bias"])
-            terms = [AtomTerm(b, x) for x in held]
-            new, kept = formulas.step(InNodes(), _terms(b, inputs[p], formulas.gates), _terms(b, carried, formulas.gates), *terms)
-            there = _there(b, at["lengths"], p)
-            held = [b.select(there, new_part.atom, before) for new_part, before in zip(new, held, strict=True)]
+            given = {"x": inputs[p], "y": b.matmul(held[0], at["weight"], ta=False, tb=True)}
+            given[formulas.biased] = b.add(given[formulas.biased], at["bias"])
+            parts = (_terms(b, x, formulas.gates) for x in given.values())
+            new, kept = formulas.step(InNodes(), *parts, *(AtomTerm(b, x) for x in held))
+            held = [_where_there(b, at, p, term.atom, before) for term, before in zip(new, held, strict=True)]
             for x, part in zip(series, held, strict=True):
                 x[p] = part
             if kept:
                 joined = b.concat(*(term.atom for term in kept), axis=1)
-                gates[p] = b.select(there, joined, b.constant(0.0, tensor_type(joined).dtype))
+                gates[p] = _where_there(b, at, p, joined, b.constant(0.0, tensor_type(joined).dtype))
         return self.results_of([_stacked(b, x) for x in series], held, _stacked(b, gates) if formulas.kept else None)
 
     def gradient(self, b: Builder, at: dict[str, Atom], given: dict[str, Atom]) -> dict[str, Atom]:
@@ -266,7 +276,7 @@ class _Forward(_Steps):
         known = 1 + len(self.formulas.carries)
         if any(ct is not None for ct in cotangents[known:]):
             return vjp_of_parts(b, self.nodes, node.operands, cotangents)
-        at = dict(zip((*self.names, *self.outputs), (*node.operands, *node.results), strict=True))
+        at = self.named(node.operands, node.results)
         given = {name: b.zeros(tensor_type(result)) if ct is None else ct
                  for name, result, ct in zip(("ct", "ct_h", "ct_c"), node.results[:known], cotangents, strict=False)}
         found = self.gradient(b, at, given)
@@ -274,25 +284,26 @@ class _Forward(_Steps):
         last = (found["last_out"],) if "last_out" in found else ()
         by = {"inputs": carried, "h": found["h_out"], "c": found.get("c_out"),
               "weight": b.emit(RecurrentWeightGradient(self.reverse), carried, at["h"], at["states"], *last)}
+        sums = [b.sum(x, axes=(0, 1), keepdims=False) for x in (carried, *last)]
         if last:
-            sums = [b.sum(x, axes=(0, 1), keepdims=False) for x in (carried, *last)]
             whole, part = (tensor_type(x).sizes[0] for x in sums)
-            by["bias"] = b.concat(b.slice(sums[0], start=(0,), stop=(whole - part,), step=(1,)), sums[1], axis=0)
-        return [by.get(name) for name in self.names]
+            sums[0] = b.concat(b.slice(sums[0], start=(0,), stop=(whole - part,), step=(1,)), sums[1], axis=0)
+        by["bias"] = sums[0]
+        return [by.get(name) for name in self.names[: len(node.operands)]]
 
 
 class _Backward(_Steps):
     """The gradient of all steps, the last one first."""
 
     def reference(self, *operands: Array) -> tuple[Array, ...]:
-        at = dict(zip(self.names, operands, strict=True))
+        at = self.named(operands)
         formulas, (steps, n, width), dtype = self.formulas, at["ct"].shape, at["ct"].dtype
         by_x, by_y = (np.zeros((steps, n, formulas.gates * width), dtype) for _ in range(2))
         by_h: Array = at["ct_h"]
         by_c: Array = at.get("ct_c")
         places = self.places(steps)
         for position, p in reversed(list(enumerate(places))):
-            there = (p < at["lengths"])[:, None]
+            there = (p < at["lengths"])[:, None] if "lengths" in at else True
             before, after = self.around(at, p, places[position - 1] if position else None)
             kept = np.split(at["gates"][p], formulas.kept, axis=1) if formulas.kept else ()
             ct = at["ct"][p] + by_h
@@ -319,8 +330,8 @@ class _Backward(_Steps):
         return tuple(found[name] for name in self.outputs)
 
     def lower(self, k: Kernel, *buffers: Buffer) -> None:
-        at = dict(zip((*self.names, *self.outputs), buffers, strict=True))
-        formulas, lengths, by_x = self.formulas, at["lengths"], at["inputs_out"]
+        at = self.named(buffers[: -len(self.outputs)], buffers[-len(self.outputs) :])
+        formulas, lengths, by_x = self.formulas, at.get("lengths"), at["inputs_out"]
         last_out, series = at.get("last_out"), at.get("cells", at.get("states"))
         assert series is not None
         steps, rows, width = at["ct"].shape
@@ -341,7 +352,7 @@ class _Backward(_Steps):
                 place = step if self.reverse else k.let(s - 1 - step, "place")
                 with k.loop(first, last, "row") as row:
                     start, there = k.let(row * h, "start"), k.let((place * products.rows + row) * h, "there")
-                    with k.when(k.less(place, lengths[row])):
+                    with k.block() if lengths is None else k.when(k.less(place, lengths[row])):
                         if before is not None:
                             self.copy_before(k, at[formulas.before], series, before, start, there, step, s, h, products.rows)
                         with k.loop(0, h, "j") as j:
@@ -361,22 +372,29 @@ class _Backward(_Steps):
                             k.store(direct, start + j, 0 if passed is None else passed)
                             if by_c is not None:
                                 k.store(by_c, start + j, more)
-                    with k.otherwise():
-                        with k.loop(0, h, "j") as j:
-                            k.store(direct, start + j, at["ct"][there + j] + (through[start + j] + direct[start + j]))
-                        with k.loop(0, h * formulas.gates, "j") as j:
-                            k.store(by_x, there * formulas.gates + j, 0)
-                            if by_y is not None:
-                                k.store(by_y, start * formulas.gates + j, 0)
-                        if last_out is not None:
-                            with k.loop(0, h, "j") as j:
-                                k.store(last_out, there + j, 0)
+                    if lengths is not None:
+                        with k.otherwise():
+                            self.rest(k, at, by_y, through, direct, start, there, h)
                 source = by_x.at(place * products.rows * h * formulas.gates) if by_y is None else by_y.at(0)
                 products.product(source, through.at(0), first, last)
             with k.loop(first * h, last * h, "e") as e:
                 k.store(at["h_out"], e, through[e] + direct[e])
                 if by_c is not None:
                     k.store(at["c_out"], e, by_c[e])
+
+    def rest(
+        self, k: Kernel, at: dict[str, Buffer], by_y: Buffer | None, through: Buffer, direct: Buffer, start: Expr, there: Expr, h: Expr
+    ) -> None:
+        """Append what is done for a sequence that has no step at a place: the cotangent of h passes by."""
+        gates = self.formulas.gates
+        with k.loop(0, h, "j") as j:
+            k.store(direct, start + j, at["ct"][there + j] + (through[start + j] + direct[start + j]))
+            if "last_out" in at:
+                k.store(at["last_out"], there + j, 0)
+        with k.loop(0, h * gates, "j") as j:
+            k.store(at["inputs_out"], there * gates + j, 0)
+            if by_y is not None:
+                k.store(by_y, start * gates + j, 0)
 
     def copy_before(
         self, k: Kernel, begin: Buffer, series: Buffer, before: Buffer, start: Expr, there: Expr, step: Expr, s: Expr, h: Expr, n: Expr
@@ -391,7 +409,7 @@ class _Backward(_Steps):
 
     def nodes(self, b: Builder, *operands: Atom) -> tuple[Atom, ...]:
         """Return the results expressed by other ops."""
-        at: dict[str, Any] = dict(zip(self.names, operands, strict=True))
+        at = self.named(operands)
         formulas, dtype = self.formulas, tensor_type(operands[0]).dtype
         around = {name: _unstacked(b, x) if name in ("states", "cells") else x for name, x in at.items()}
         cts, gates = _unstacked(b, at["ct"]), _unstacked(b, at["gates"]) if formulas.kept else []
@@ -399,14 +417,15 @@ class _Backward(_Steps):
         by_y, by_h, by_c, zero = [*by_x], at["ct_h"], at.get("ct_c"), b.constant(0.0, dtype)
         places = self.places(len(cts))
         for position, p in reversed(list(enumerate(places))):
-            there = _there(b, at["lengths"], p)
             before, after = (x and AtomTerm(b, x) for x in self.around(around, p, places[position - 1] if position else None))
             ct = AtomTerm(b, b.add(cts[p], by_h))
             kept = _terms(b, gates[p], formulas.kept) if formulas.kept else ()
             x, y, direct, more = formulas.back(InNodes(), ct, by_c and AtomTerm(b, by_c), kept, before, after)
-            by_x[p], by_y[p] = (b.select(there, b.concat(*(term.atom for term in part), axis=1), zero) for part in (x, y))
-            by_h = b.add(b.matmul(by_y[p], at["weight"], ta=False, tb=False), b.select(there, direct.atom if direct else zero, ct.atom))
-            by_c = more and b.select(there, more.atom, by_c)
+            by_x[p], by_y[p] = (_where_there(b, at, p, b.concat(*(term.atom for term in part), axis=1), zero) for part in (x, y))
+            through = b.matmul(by_y[p], at["weight"], ta=False, tb=False)
+            by_h = b.add(through, _where_there(b, at, p, direct.atom if direct else b.zeros(tensor_type(through)), ct.atom))
+            if by_c is not None:
+                by_c = _where_there(b, at, p, more.atom, by_c)
         last = [_part(b, x, formulas.gates - 1, formulas.gates) for x in by_y] if "last_out" in self.outputs else []
         return self.results_of(_stacked(b, by_x), _stacked(b, last) if last else None, by_h, by_c)
 
@@ -451,21 +470,28 @@ def _part(b: Builder, x: Atom, gate: int, count: int) -> Atom:
     return b.slice(x, start=(0, each * gate), stop=(rows, each * gate + each), step=(1, 1))
 
 
-def _there(b: Builder, lengths: Atom, place: int) -> Atom:
-    """Return a bool [n, 1]: which sequences have a step at this place."""
+def _where_there(b: Builder, at: dict[str, Atom], place: int, x: Atom, y: Atom) -> Atom:
+    """Return x for the sequences that have a step at this place, y for the others."""
+    if "lengths" not in at:
+        return x
+    lengths = at["lengths"]
     wide = b.reshape(lengths, to=tensor_type(lengths).with_shape((*tensor_type(lengths).shape, 1)))
-    return b.less(b.constant(place, I64), wide)
+    return b.select(b.less(b.constant(place, I64), wide), x, y)
+
+
+def _lengths(at: dict[str, Atom]) -> tuple[Atom, ...]:
+    return (at["lengths"],) if "lengths" in at else ()
 
 
 @operation
 class LstmSteps(_Forward):
     """All steps of one direction of an LSTM layer.
 
-    operands inputs   T[s, n, 4 * h], T a floating point type, s at least 1: the products with the sequence and all biases, for the gates
-                      i, f, g, o
+    operands inputs   T[s, n, 4 * h], T a floating point type, s at least 1: the products with the sequence, for the gates i, f, g, o
              weight   T[4 * h, h], which is multiplied by the state
+             bias     T[4 * h], added to the inputs
              h, c     T[n, h], the state before the first step
-             lengths  I64[n]: a sequence has steps at the places below its length
+             lengths  I64[n]: a sequence has steps at the places below its length; left out, it has all
     result   states   T[s, n, h], h after each step, or where there is none, as it was
              h', c'   T[n, h], the last state
              cells    T[s, n, h], c after each step
@@ -476,13 +502,13 @@ class LstmSteps(_Forward):
 
     pack = "lstm"
     kind = LSTM
-    names = ("inputs", "weight", "h", "c", "lengths")
+    names = ("inputs", "weight", "bias", "h", "c", "lengths")
     outputs = ("states", "h_out", "c_out", "cells", "gates")
     samples = _samples(names, LSTM)
 
     def gradient(self, b: Builder, at: dict[str, Atom], given: dict[str, Atom]) -> dict[str, Atom]:
         found = b.emit(LstmStepsGradient(self.reverse), given["ct"], given["ct_h"], given["ct_c"], at["weight"], at["c"], at["cells"],
-                       at["gates"], at["lengths"])
+                       at["gates"], *_lengths(at))
         return dict(zip(LstmStepsGradient.outputs, found, strict=True))
 
 
@@ -514,7 +540,7 @@ class GruSteps(_Forward):
              weight   T[3 * h, h], which is multiplied by the state
              bias     T[3 * h], added to that product
              h        T[n, h], the state before the first step
-             lengths  I64[n]: a sequence has steps at the places below its length
+             lengths  I64[n]: a sequence has steps at the places below its length; left out, it has all
     result   states   T[s, n, h], h after each step, or where there is none, as it was
              h'       T[n, h], the last state
              gates    T[s, n, 4 * h], r, z, n and the last third of the product of each step; 0 where there is none
@@ -530,7 +556,7 @@ class GruSteps(_Forward):
 
     def gradient(self, b: Builder, at: dict[str, Atom], given: dict[str, Atom]) -> dict[str, Atom]:
         found = b.emit(GruStepsGradient(self.reverse), given["ct"], given["ct_h"], at["weight"], at["h"], at["states"], at["gates"],
-                       at["lengths"])
+                       *_lengths(at))
         return dict(zip(GruStepsGradient.outputs, found, strict=True))
 
 
@@ -557,12 +583,13 @@ class GruStepsGradient(_Backward):
 
 @operation
 class RnnSteps(_Forward):
-    """All steps of one direction of an RNN layer: h' = tanh(inputs[p] + weight h), or relu in place of tanh.
+    """All steps of one direction of an RNN layer: h' = tanh(inputs[p] + bias + weight h), or relu in place of tanh.
 
-    operands inputs   T[s, n, h], T a floating point type, s at least 1: the products with the sequence, and all biases
+    operands inputs   T[s, n, h], T a floating point type, s at least 1: the products with the sequence
              weight   T[h, h], which is multiplied by the state
+             bias     T[h], added to the inputs
              h        T[n, h], the state before the first step
-             lengths  I64[n]: a sequence has steps at the places below its length
+             lengths  I64[n]: a sequence has steps at the places below its length; left out, it has all
     result   states   T[s, n, h], h after each step, or where there is none, as it was
              h'       T[n, h], the last state
     gradient rnn_steps_gradient and recurrent_weight_gradient
@@ -571,7 +598,7 @@ class RnnSteps(_Forward):
 
     relu: bool = False
     pack = "rnn"
-    names = ("inputs", "weight", "h", "lengths")
+    names = ("inputs", "weight", "bias", "h", "lengths")
     outputs = ("states", "h_out")
     samples = (*_samples(names, TANH), *_samples(names, RELU, relu=True))
 
@@ -580,7 +607,7 @@ class RnnSteps(_Forward):
         return RELU if self.relu else TANH
 
     def gradient(self, b: Builder, at: dict[str, Atom], given: dict[str, Atom]) -> dict[str, Atom]:
-        found = b.emit(RnnStepsGradient(self.reverse, self.relu), given["ct"], given["ct_h"], at["weight"], at["states"], at["lengths"])
+        found = b.emit(RnnStepsGradient(self.reverse, self.relu), given["ct"], given["ct_h"], at["weight"], at["states"], *_lengths(at))
         return dict(zip(RnnStepsGradient.outputs, found, strict=True))
 
 
@@ -606,91 +633,3 @@ class RnnStepsGradient(_Backward):
     @property
     def formulas(self) -> Formulas:
         return RELU if self.relu else TANH
-
-
-@operation
-class RecurrentWeightGradient(Op):
-    """The gradient of the weight of a recurrent layer: the sum over all steps and sequences of d_p h^T, where h is the state before.
-
-    operands d       T[s, n, g], T a floating point type, s at least 1: the cotangents of the products with the state
-             h       T[n, h], the state before the first step
-             states  T[s, n, h], that after each step
-             last    T[s, n, h], which stands for the last h columns of d; or no such operand
-    result   T[g, h]: the product over all steps but the first, and that of the first one
-    gradient that of its composition
-    errors   TypeError: d not floating point; ValueError: types that do not fit, no step
-    """
-
-    reverse: bool = False
-    variadic = True
-    samples = tuple(sample(*(tensor(F32, shape) for shape in ((s, n, 9), (n, 3), (s, n, 3), *((s, n, 3),) * last)), reverse=reverse)
-                    for s, n, last, reverse in ((3, 2, 0, False), (4, 3, 1, True), (1, 5, 1, False), (2, 0, 0, True)))
-
-    def infer(self, *operands: Any) -> TensorType:
-        if not 3 <= len(operands) <= 4:
-            raise mistake(self, "operands", "d, h, states and perhaps last", f"{len(operands)} operands")
-        d, h = operands[:2]
-        if not isinstance(d, TensorType) or not d.dtype.is_float:
-            raise mistake(self, "d", "a tensor of floating point numbers", d, TypeError)
-        if d.rank != 3 or d.shape[0] == 0:
-            raise mistake(self, "d", "of shape [s, n, g] with at least one step", d)
-        if not isinstance(h, TensorType) or h.dtype is not d.dtype:
-            raise mistake(self, "h", f"of dtype {d.dtype}, as 'd'", h, TypeError)
-        if h.rank != 2 or h.shape[0] != d.shape[1]:
-            raise mistake(self, "h", f"of shape [{d.shape[1]}, h]", h)
-        expected = tensor(d.dtype, (*d.shape[:2], h.shape[1]))
-        for name, operand in zip(("states", "last"), operands[2:], strict=False):
-            if operand is not expected:
-                raise mistyped(self, name, expected, operand)
-        return tensor(d.dtype, (d.shape[2], h.shape[1]))
-
-    def reference(self, d: Array, h: Array, states: Array, *last: Array) -> Array:
-        before = np.concatenate((states[1:], h[None]) if self.reverse else (h[None], states[:-1]))
-        if last:
-            d = np.concatenate((d[:, :, : -h.shape[1]], *last), axis=2)
-        return np.tensordot(d, before, ((0, 1), (0, 1))).astype(d.dtype)
-
-    def lower(self, k: Kernel, *buffers: Buffer) -> None:
-        *operands, out = buffers
-        (steps, rows, gates), width, dtype = operands[0].shape, operands[1].shape[1], out.dtype.compute
-        plain = k.takes_plain_form(steps * rows * gates * width)
-        total = out
-        if dtype is not out.dtype:
-            wide = [k.scratch(dtype, buffer.count, f"wide_{buffer.name}") for buffer in buffers]
-            for buffer, widened in zip(operands, wide, strict=False):
-                with k.stage(buffer.count, ELEMENTS_PER_THREAD) as i:
-                    k.store(widened, i, buffer[i])
-            *operands, total = wide
-        d, h, states, *last = operands
-        first = k.scratch(dtype, gates * width, "first")
-        n, inner, others, after, begins, skipped = (k.size(value, name) for value, name in (
-            (width, "n"), (rows, "k"), ((steps - 1) * rows, "others"), (0 if self.reverse else rows, "after"),
-            ((steps - 1) * rows if self.reverse else 0, "begins"), (rows if self.reverse else 0, "skipped")))
-        name = f"adjoint_{'plain_product' if plain else 'matmul'}_{dtype.name}"
-        # The rows of the result that are columns of `d`; those of `last` are computed after them, since a unit may go too far.
-        for source, columns, used, offset in ((d, gates, gates - width * len(last), 0), *((x, width, width, gates - width) for x in last)):
-            m, until, to = k.size(columns, "m"), k.size(used, "used"), k.size(offset * width, "to")
-            units = -(-used // UNIT_ROWS)
-            with k.stage_range(units, max(1, PRODUCTS_PER_THREAD * units // max(1, steps * rows * used * width))) as (begin, end):
-                top, bottom = k.let(begin * UNIT_ROWS, "top"), k.let(k.minimum_of(end * UNIT_ROWS, until), "bottom")
-                share = (top, bottom) if plain else (0, UNIT_ROWS, begin, end)
-                k.run(name, source.at(after * m), states.at(skipped * n), total.at(to), m, n, others, 1, 0, *share)
-                k.run(name, source.at(begins * m), h, first.at(to), m, n, inner, 1, 0, *share)
-                with k.loop(top * n, bottom * n, "e") as e:
-                    k.store(out, to + e, total[to + e] + first[to + e])
-
-    def nodes(self, b: Builder, d: Atom, h: Atom, states: Atom, *last: Atom) -> tuple[Atom]:
-        """Return the result expressed by other ops."""
-        (steps, rows, width), gates = tensor_type(states).sizes, tensor_type(d).sizes[2]
-        before = b.reshape(h, to=tensor_type(h).with_shape((1, rows, width)))
-        if steps > 1:
-            low = 1 if self.reverse else 0
-            others = b.slice(states, start=(low, 0, 0), stop=(steps - 1 + low, rows, width), step=(1, 1, 1))
-            before = b.concat(*((others, before) if self.reverse else (before, others)), axis=0)
-        if last:
-            d = b.concat(b.slice(d, start=(0, 0, 0), stop=(steps, rows, gates - width), step=(1, 1, 1)), *last, axis=2)
-        left, right = (b.reshape(x, to=tensor_type(x).with_shape((steps * rows, tensor_type(x).sizes[2]))) for x in (d, before))
-        return (b.matmul(left, right, ta=True, tb=False),)
-
-    def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Cotangents:
-        return vjp_of_parts(b, self.nodes, node.operands, cotangents)

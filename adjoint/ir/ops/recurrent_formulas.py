@@ -138,6 +138,7 @@ class Formulas:
     carries  the parts of the state: h, and of an LSTM c
     before   the part of the state before a step that the gradient reads; "" if it reads none
     after    the part after the step; "" likewise
+    biased   "x" or "y": to which of the products the bias is added that the op is given
     """
 
     gates: ClassVar[int] = 1
@@ -145,6 +146,7 @@ class Formulas:
     carries: ClassVar[tuple[str, ...]] = ("h",)
     before: ClassVar[str] = ""
     after: ClassVar[str] = ""
+    biased: ClassVar[str] = "x"
 
     def step(self, by: Reading, x: Quantities, y: Quantities, *state: Quantity) -> tuple[tuple[Quantity, ...], tuple[Quantity, ...]]:
         """Return the new state, and what is kept for the gradient."""
@@ -180,7 +182,7 @@ class _Lstm(Formulas):
 
 
 class _Gru(Formulas):
-    gates, kept, before = 3, 4, "h"
+    gates, kept, before, biased = 3, 4, "h", "y"
 
     def step(self, by: Reading, x: Quantities, y: Quantities, *state: Quantity) -> tuple[tuple[Quantity, ...], tuple[Quantity, ...]]:
         r, z = by.sigmoid(x[0] + y[0]), by.sigmoid(x[1] + y[1])
