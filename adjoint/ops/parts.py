@@ -14,7 +14,7 @@ import numpy as np
 from adjoint.ir.op import made
 from adjoint.ir.ops.conversion import Cast
 from adjoint.ir.ops.indexing import Gather
-from adjoint.ir.ops.shape import Concat, Pad, Reshape, Reverse, Slice
+from adjoint.ir.ops.shape import Concat, Pad, Reshape, Reverse, Roll, Slice
 from adjoint.ir.types import BOOL, tensor
 from adjoint.ops.arguments import (
     axes_argument,
@@ -307,13 +307,11 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
     axes = sizes_argument("Roll", "dims", dims, least=None)
     if len(axes) != len(moves):
         raise wrong("Roll", "dims", f"{len(moves)} axes, as 'shifts'", axes)
+    shifts = [0] * x.ndim
     for move, axis in zip(moves, axes, strict=True):
-        along = dimension("Roll", axis, x, "dims")
-        length = x.shape[along]
-        if length and move % length:
-            head, tail = parted(x, along, [length - move % length, move % length])
-            x = concat((tail, head), along)
-    return x
+        shifts[dimension("Roll", axis, x, "dims")] += move
+    shifts = [move % length if length else 0 for move, length in zip(shifts, x.shape, strict=True)]
+    return apply(made(Roll, tuple(shifts)), x) if any(shifts) else x
 
 
 # Frames --------------------------------------------------------------------------------------------------------------

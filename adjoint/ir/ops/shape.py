@@ -21,6 +21,7 @@ from adjoint.ir.ops.loops import (
     row_counters,
     row_major,
 )
+from adjoint.ir.ops.segments import Segment, emit_segments
 from adjoint.ir.types import BOOL, F16, F32, I32, I64, Dim, DType, TensorType, broadcast_shapes, tensor
 
 if TYPE_CHECKING:
@@ -55,6 +56,10 @@ TILE = 16
 """The side of the squares in which a transpose moves elements one by one: a cache line of float32."""
 BLOCK = 128
 """The side of the squares that a transpose moves through vectors: two of them stay in a cache."""
+
+
+NARROW = 128
+"""Rows of so many elements are padded by filling the result first: their ends are too short for loops of their own."""
 
 
 def _emit_tiled(k: Kernel, x: Buffer, out: Buffer, dims: Sequence[int], strides: Sequence[int]) -> None:
@@ -429,6 +434,10 @@ class Pad(Op):
         sample(tensor(F32), low=(), high=(), interior=()),
         sample(F32_23, low=(0, 0), high=(0, 0), interior=(0, 0)),
         sample(F32_234, low=(0, 1, 1), high=(0, 1, 1), interior=(0, 0, 0)),
+        sample(F32_234, low=(1, 0, 0), high=(0, 2, 0), interior=(0, 0, 0), value=2.5),
+        sample(tensor(F32, (135,)), low=(3,), high=(18,), interior=(0,), value=-0.0, note="one wide axis, negative zeros"),
+        sample(tensor(F32, (2, 2, 131)), low=(0, 1, 0), high=(0, 2, 1), interior=(0, 0, 0), value=1.0, note="wide rows"),
+        sample(tensor(F32, (2, 0)), low=(1, 0), high=(0, 3), interior=(0, 0), value=1.0, note="nothing but padding"),
         sample(tensor(F32, (3,)), low=(1,), high=(0,), interior=(0,), value=-math.inf, smooth=False, note="infinite"),
         sample(BOOL_23, low=(1, 0), high=(0, 2), interior=(0, 0), value=True, smooth=False, note="bools"),
         sample(I32_23, low=(1, 0), high=(0, 2), interior=(0, 0), value=7, smooth=False, note="integers"),
@@ -452,13 +461,19 @@ class Pad(Op):
         return result
 
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
+        if x.count == 0:
+            emit_fill(k, out, self.value)
+            return
+        if not any(self.interior) and x.rank and out.shape[-1] > NARROW:
+            ends = zip(x.shape, self.low, self.high, strict=True)
+            emit_segments(k, x, out, [[Segment(low, None), Segment(n, 0), Segment(high, None)] for n, low, high in ends], self.value)
+            return
         if x.count != out.count:
             emit_fill(k, out, self.value)
         own = row_major(out.shape)
         strides = tuple(stride * (interior + 1) for stride, interior in zip(own, self.interior, strict=True))
         offset = sum(stride * low for stride, low in zip(own, self.low, strict=True))
-        target = StridedAccess(out, strides, offset if x.count else 0)
-        emit_map(k, out, [StridedAccess(x, row_major(x.shape))], _first, onto=(x.shape, target))
+        emit_map(k, out, [StridedAccess(x, row_major(x.shape))], _first, onto=(x.shape, StridedAccess(out, strides, offset)))
 
     def _places(self, sizes: tuple[int, ...]) -> tuple[slice, ...]:
         """Return the positions of the elements of x in the result, for `sizes` without 0."""
@@ -521,3 +536,52 @@ class Reverse(Op):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (b.reverse(ct, axes=self.axes),)
+
+
+@operation
+class Roll(Op):
+    """The elements moved by `shifts` along each axis; those that leave at the end come in at the beginning.
+
+    x         T[s]
+    result    T[s]
+    gradient  ct moved back
+    errors    TypeError: not a tensor; ValueError: a number for each axis is missing
+    """
+
+    shifts: tuple[int, ...]
+    pack = "shape"
+    samples = (
+        sample(F32_23, shifts=(0, 1)),
+        sample(F32_23, shifts=(1, -1)),
+        sample(F32_234, shifts=(1, 0, 0)),
+        sample(F32_234, shifts=(1, 5, 2)),
+        sample(tensor(F32, (37,)), shifts=(18,), note="one axis"),
+        sample(F32_23, shifts=(2, 0), note="nothing moves"),
+        sample(tensor(F32, (0, 3)), shifts=(1, 1)),
+        sample(tensor(F32), shifts=()),
+        sample(BOOL_23, shifts=(1, 1), smooth=False, note="bools"),
+    )
+
+    def infer(self, x: Any) -> TensorType:
+        check_tensor(self, "x", x)
+        if len(self.shifts) != x.rank:
+            raise mistake(self, "shifts", f"one number for each of {x.rank} axes", self.shifts)
+        return x
+
+    def reference(self, x: Array) -> Array:
+        return np.roll(x, self.shifts, tuple(range(x.ndim))) if x.ndim else x
+
+    def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
+        axes: list[list[Segment]] = []
+        for dim, shift in zip(x.shape, self.shifts, strict=True):
+            moved = shift % dim if dim else 0
+            axes.append([Segment(dim, 0)] if moved == 0 else [Segment(moved, dim - moved), Segment(dim - moved, 0)])
+        emit_segments(k, x, out, axes)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        return (b.roll(ct, shifts=tuple(-shift for shift in self.shifts)),)
+
+    @classmethod
+    def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
+        for shifts in ((0, 3), (2, 0)):
+            yield cls(shifts), (tensor(dtype, (4, 8)),)
