@@ -147,21 +147,15 @@ def torch_cases(only: str, sizes: Sequence[int]) -> Cases:
         "norm": lambda x, order=2, axis=None: torch.linalg.vector_norm(x, order, axis),
     }
     modules = (torch.nn.functional, torch, torch.special)
-
-    class Functions:
-        """PyTorch's functions; calls that mean what MindSpore's mean where a name or an argument differs."""
-
-        def __getattr__(self, name: str) -> Any:
-            return differing.get(name) or next(getattr(module, name) for module in modules if hasattr(module, name))
-
     for n in sizes:
-        space = {name: torch.from_numpy(array) for name, array in operands(n).items()} | {"f": Functions()}
-        leaf = {name: tensor.clone().requires_grad_() for name, tensor in space.items() if name != "f" and tensor.is_floating_point()}
+        space = {name: torch.from_numpy(array) for name, array in operands(n).items()}
+        leaf = {name: tensor.clone().requires_grad_() for name, tensor in space.items() if tensor.is_floating_point()}
         for text in chosen(only, n):
-            yield f"{text}, {n}", eval(f"lambda: {text}", space)
+            space |= functions(text, differing, modules)
+            yield f"{text}, {n}", eval(f"lambda: {bare(text)}", space)
             if is_smooth(text):
                 by = differentiated(text)
-                call = eval(f"lambda: ({text}).sum()", space | {by: leaf[by]})
+                call = eval(f"lambda: ({bare(text)}).sum()", space | {by: leaf[by]})
                 yield f"gradient of {text}, {n}", lambda call=call, by=leaf[by]: torch.autograd.grad(call(), by)
 
 
@@ -171,26 +165,20 @@ def our_cases(only: str, sizes: Sequence[int]) -> Cases:
 
     differing = {"segment_sum": ops.unsorted_segment_sum, "i0e": ops.bessel_i0e, "i1": ops.bessel_i1,
                  "polygamma": lambda order, x: ops.polygamma(Tensor(order), x)}
-    modules = (mint, mint.nn.functional, mint.special, ops)
-
-    class Functions:
-        """MindSpore's functions: those with PyTorch's names and arguments, where there are some."""
-
-        def __getattr__(self, name: str) -> Any:
-            return differing.get(name) or next(getattr(module, name) for module in modules if hasattr(module, name))
-
+    modules = (mint, mint.nn.functional, mint.special, ops)  # those with PyTorch's names and arguments first
     ms.set_context(background_compile="wait")  # kernels in their final form
     for n in sizes:
-        space = {name: Tensor(array) for name, array in operands(n).items()} | {"f": Functions()}
+        space = {name: Tensor(array) for name, array in operands(n).items()}
         for text in chosen(only, n):
-            yield f"{text}, {n}", function_of(f"lambda: {text}", space)
+            space |= functions(text, differing, modules)
+            yield f"{text}, {n}", function_of(f"lambda: {bare(text)}", space)
             if text not in SIZED_BY_VALUES:
                 names = operands_of(text, space)
-                graph = ms.jit(function_of(f"lambda {', '.join(names)}: {text}", space))
+                graph = ms.jit(function_of(f"lambda {', '.join(names)}: {bare(text)}", space))
                 yield f"{text}, {n}, graph", lambda graph=graph, given=[space[name] for name in names]: graph(*given)
             if is_smooth(text):
                 by = differentiated(text)
-                summed = function_of(f"lambda {by}: ({text}).sum()", space)
+                summed = function_of(f"lambda {by}: ({bare(text)}).sum()", space)
                 for way, gradient in (("", ms.grad(summed)), (", graph", ms.grad(ms.jit(summed)))):
                     yield f"gradient of {text}, {n}{way}", lambda gradient=gradient, x=space[by]: gradient(x)
 
@@ -202,9 +190,20 @@ def function_of(text: str, space: dict[str, Any]) -> Callable[..., Any]:
     return eval(compile(text, file, "eval"), space)
 
 
+def functions(text: str, differing: dict[str, Any], modules: Sequence[Any]) -> dict[str, Any]:
+    """Return by name the functions that an expression calls: from `differing`, else from the first of the modules that has it."""
+    names = re.findall(r"\bf\.(\w+)", text)
+    return {name: differing.get(name) or next(getattr(module, name) for module in modules if hasattr(module, name)) for name in names}
+
+
+def bare(text: str) -> str:
+    """Return an expression that calls its functions by their names alone, so that no search for them is timed."""
+    return re.sub(r"\bf\.", "", text)
+
+
 def operands_of(text: str, space: Collection[str]) -> list[str]:
     """Return the names of the operands of an expression, in the order in which it names them."""
-    return [name for name in dict.fromkeys(re.findall(r"(?<![.\w])[a-z]\w*", text)) if name in space and name != "f"]
+    return [name for name in dict.fromkeys(re.findall(r"(?<![.\w])[a-z]\w*", text)) if name in space]
 
 
 def differentiated(text: str) -> str:

@@ -634,4 +634,28 @@ static inline float adjoint_rsqrt_f32(float x) {
     return 1 / sqrtf(x);
 }
 
+/* ---- remainder ---- */
+
+/* fmod(x, y): what is left of |x| after whole numbers of |y| 2^252, |y| 2^224, ... |y| are taken from it, with the sign of x.
+   It is exact: each step leaves at most half of what it divides by, so the next whole number is below 2^28, its product with
+   the 24 bits of y has no more than 52, and their difference is a multiple of the last bit of x or y. */
+static inline float adjoint_fmod_f32(float x, float y) {
+    double r = fabs((double)x), size = fabs((double)y), inverse = 1 / size;
+#define TAKE(power) r -= ((r * (inverse / (power)) + ADJOINT_ROUND_F64) - ADJOINT_ROUND_F64) * (size * (power))
+    TAKE(0x1p252);
+    TAKE(0x1p224);
+    TAKE(0x1p196);
+    TAKE(0x1p168);
+    TAKE(0x1p140);
+    TAKE(0x1p112);
+    TAKE(0x1p84);
+    TAKE(0x1p56);
+    TAKE(0x1p28);
+    TAKE(0x1p0);
+#undef TAKE
+    r = r < 0 ? r + size : r;
+    r = ((size == (double)INFINITY) & (fabsf(x) < INFINITY)) ? fabs((double)x) : r;
+    return copysignf((float)r, x);
+}
+
 #endif

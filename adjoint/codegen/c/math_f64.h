@@ -806,4 +806,11 @@ static inline double adjoint_rsqrt_f64(double x) {
     return 1 / sqrt(x);
 }
 
+/* ---- remainder ---- */
+
+/* fmod(x, y), exactly. */
+static inline double adjoint_fmod_f64(double x, double y) {
+    return fmod(x, y);
+}
+
 #endif

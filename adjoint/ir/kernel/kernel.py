@@ -58,8 +58,7 @@ to be worth waking.
 """
 
 MATHEMATICS: Final = frozenset(
-    {"sqrt", "fabs", "floor", "ceil", "trunc", "rint", "nearbyint", "round", "fmin", "fmax", "copysign", "fma", "fmod",
-     "nextafter"}
+    {"sqrt", "fabs", "floor", "ceil", "trunc", "rint", "nearbyint", "round", "fmin", "fmax", "copysign", "fma", "nextafter"}
 )
 """Functions of C11's <math.h> that compilers inline, or that are exact: `sqrtf` for float, `sqrt` for double."""
 

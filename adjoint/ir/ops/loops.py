@@ -202,9 +202,12 @@ class Walk:
         return bases
 
     def constants(self, bases: Sequence[Any]) -> list[Any]:
-        """Return the elements that are constant along the last axis and need conversion to the compute dtype."""
+        """Return the elements that are constant along the last axis; None for operands that have others.
+
+        Read before the loop, since a compiler does not vectorise one in which a condition decides whether they are read.
+        """
         return [
-            self.k.let(access.buffer[base], f"{access.buffer.name}_value") if step == 0 and access.buffer.dtype in (F16, BF16) else None
+            self.k.let(access.buffer[base], f"{access.buffer.name}_value") if step == 0 else None
             for access, base, step in zip(self.accesses[: self.count], bases, self.known_steps, strict=False)
         ]
 

@@ -60,6 +60,8 @@ SHAPES = (
     sample(tensor(F32), axes=()),
     sample(tensor(F64, (4, 3)), axes=(1,)),
     sample(tensor(F32, (1, 5, 1)), axes=(0, 2)),
+    sample(tensor(F32, (37, 5)), axes=(1,)),
+    sample(tensor(F32, (2, 67, 9)), axes=(1,)),
 )
 """Forms of reduction on which every op is tested."""
 
@@ -78,9 +80,9 @@ class Reduction(Op):
     streams: ClassVar[int] = 0
     """The position of the operand, of which each element is read once, through `window`."""
     forms: ClassVar[tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]] = (
-        ((8, 100), (1,)), ((9000,), (0,)), ((8, 5), (1,)), ((8, 100), (0,)), ((300, 100), (0,)), ((2, 3, 8, 8), (0, 2, 3)),
+        ((8, 100), (1,)), ((9000,), (0,)), ((8, 5), (1,)), ((32, 5), (1,)), ((8, 100), (0,)), ((300, 100), (0,)), ((2, 3, 8, 8), (0, 2, 3)),
     )
-    """Shape and axes for the kernels in the pack: rows, everything, short rows, columns, many rows, channels of images."""
+    """Shape and axes for the kernels in the pack: rows, everything, few and many short rows, columns, many rows, channels of images."""
     pack = "reduce"
     lanes: ClassVar[str] = ""
     """The function of `lanes.h` that combines lanes of floats, without the dtype; empty if there is none."""
@@ -165,6 +167,9 @@ class Reduction(Op):
         n = k.size(length, "n")
         k.describe(x, "..., n")
         k.describe(out, "...")
+        if length <= SHORT_ROW and rows >= ROWS_TOGETHER and type(x) is Buffer:
+            self._reduce_short_rows(k, x, out, rows, n, length, finish)
+            return
         if length <= BLOCK:
             self._reduce_blocks(
                 k, x, rows, length, lambda row: (k.let(row * n, "start"), n), lambda row, total: k.store(out, row, finish(total)))
@@ -182,6 +187,48 @@ class Reduction(Op):
         with k.stage(rows, grain_of(blocks), "row") as row:
             start = k.let(row * per_row, "start")
             k.store(out, row, finish(self._tree(k, per_row, lambda b: partial[start + b])))
+
+    def _reduce_short_rows(
+        self, k: Kernel, x: Buffer, out: Buffer, rows: int, n: Expr, length: int, finish: Callable[[Expr], Expr]
+    ) -> None:
+        """Emit the reduction of many rows of at most SHORT_ROW elements: several side by side, since the lanes of one hold little.
+
+        Each row has a lane for each element; the lanes are combined in halves, as in `_block`.
+        """
+        half = k.size(1 << max(length - 1, 1).bit_length() - 1, "half")
+        every = k.size(rows, "rows")
+        with k.stage(-(-rows // ROWS_TOGETHER), grain_of(ROWS_TOGETHER * length), "group") as group:
+            first = k.let(group * ROWS_TOGETHER, "first")
+            start = k.let(first * n, "start")
+            lane = k.array(x.dtype, SHORT_ROW * ROWS_TOGETHER, "lane")
+            with k.when(k.less_equal(first + ROWS_TOGETHER, every)):
+                with k.loop(0, n, "i") as i, k.loop(0, ROWS_TOGETHER, "row") as row:
+                    k.set(lane[i * ROWS_TOGETHER + row], x[start + row * n + i])
+                self._halve(k, lane, n, half, ROWS_TOGETHER)
+                with k.loop(0, ROWS_TOGETHER, "row") as row:
+                    k.store(out, first + row, finish(lane[row]))
+            with k.otherwise(), k.loop(first, every, "row") as row:
+                with k.loop(0, n, "i") as i:
+                    k.set(lane[i], x[row * n + i])
+                self._halve(k, lane, n, half, 1)
+                k.store(out, row, finish(lane[0]))
+
+    def _halve(self, k: Kernel, lane: LocalArray, n: Expr, half: Expr, rows: int) -> None:
+        """Combine `n` lanes, each of so many rows, with those that are `half` of them further on, then `half / 2`, and so on."""
+        lanes, apart = k.local(n, "lanes"), k.local(half, "apart")
+
+        def join(at: Expr) -> None:
+            k.set(lane[at], self.combined(k, lane[at], lane[at + apart * rows]))
+
+        with k.loop_while(k.greater(apart, 0)):
+            with k.loop(0, (lanes - apart) * rows, "l", step=rows) as here:
+                if rows == 1:
+                    join(here)
+                else:
+                    with k.loop(0, rows, "row") as row:
+                        join(here + row)
+            k.set(lanes, k.minimum_of(lanes, apart))
+            k.set(apart, apart / 2)
 
     def _reduce_blocks(
         self, k: Kernel, x: Buffer, blocks: int, most: int, place: Callable[[Expr], tuple[Expr, Expr]], store: Callable[[Expr, Expr], None]
@@ -292,6 +339,8 @@ class Reduction(Op):
             total = k.let(block * m + left, "total")
             if x.staged:
                 self._add_staged(k, x, target, first, last, m, left, width, total, max(1, COLUMNS // inner))
+            elif inner <= max(NARROW) and type(x) is Buffer:
+                self._add_narrow_rows(k, x, target, first, last, m, inner, total)
             else:
                 with k.loop(0, width, "j") as j:
                     k.store(target, total + j, x[first * m + left + j])
@@ -324,6 +373,29 @@ class Reduction(Op):
             at = whole
         with k.loop(at, last, "i") as i, k.loop(0, width, "j") as j:
             k.store(target, total + j, self.combined(k, target[total + j], x[i * m + left + j]))
+
+    def _add_narrow_rows(
+        self, k: Kernel, x: Buffer, target: Buffer, first: Expr, last: Expr, m: Expr, inner: int, total: Expr
+    ) -> None:
+        """Combine the rows `first` to `last` of x, each of few columns, into `target` from `total` on.
+
+        The totals stay in registers, which are a little longer than a row: what is read behind it is of the next rows, and is not stored.
+        """
+        lanes = next(lanes for lanes in NARROW if inner <= lanes)
+        lane = k.array(x.dtype, lanes, "lane")
+
+        def add(wide: Operand) -> None:
+            with k.loop(0, wide, "j") as j:
+                k.set(lane[j], x[first * m + j])
+            with k.loop(first + 1, last, "i") as i, k.loop(0, wide, "j") as j:
+                k.set(lane[j], self.combined(k, lane[j], x[i * m + j]))
+
+        with k.when(k.less_equal((last - 1) * m + lanes, k.size(x.count, "elements"))):
+            add(lanes)
+        with k.otherwise():
+            add(m)
+        with k.loop(0, m, "j") as j:
+            k.store(target, total + j, lane[j])
 
     def _add_staged(
         self, k: Kernel, x: Buffer, target: Buffer, first: Expr, last: Expr, m: Expr, left: Expr, width: Expr, total: Expr, most: int
@@ -412,10 +484,16 @@ WINDOW = 256
 """The number of elements of a staged buffer that are read together, so few that they stay in the fastest cache; a multiple of LANES."""
 LONGEST_ROW = 1024
 """The limit for the elements of a row that `Reduction.row` reduces, as one block."""
+SHORT_ROW = 32
+"""The number of elements up to which several rows are reduced side by side; at most LANES."""
+ROWS_TOGETHER = 16
+"""The number of short rows that are reduced side by side."""
 BLOCK = 2048
 """The number of adjacent elements that are combined as a block."""
 ROWS = 64
 """The number of rows that are combined, column by column, as a block."""
+NARROW = (8, 16, 32)
+"""The numbers of columns up to which the totals of a row stay in registers."""
 COLUMNS = 2048
 """The number of columns in a unit of a reduction over rows, so that long stretches of memory are read in order; no result depends on it."""
 

@@ -15,8 +15,9 @@ int add_f32(void *const *operand, const int64_t *size, int64_t begin, int64_t en
 /* add(x: f32[n], y: f32[1]) -> out: f32[n] */
 static int add_f32_units(
     const float *restrict x, const float *restrict y, float *restrict out, int64_t begin, int64_t end) {
+    const float y_value = y[0];
     for (int64_t i = begin; i < end; i++) {
-        out[i] = x[i] + y[0];
+        out[i] = x[i] + y_value;
     }
     return 0;
 }

@@ -34,6 +34,7 @@ static int sum_f32_units(
     const int64_t m = size[4];
     const int64_t chunks = size[5];
     const int64_t blocks = size[6];
+    const int64_t elements = size[7];
 
     for (int64_t unit = begin; unit < end; unit++) {
         const int64_t left = unit % chunks * 2048;
@@ -43,27 +44,28 @@ static int sum_f32_units(
         const int64_t first = block / blocks * n + row;
         const int64_t last = first + (n - row < 64 ? n - row : 64);
         const int64_t total = block * m + left;
-        for (int64_t j = 0; j < width; j++) {
-            out[total + j] = x[first * m + left + j];
-        }
-        const int64_t second = first + 1;
-        const int64_t whole = second + (last - second) / 7 * 7;
-        for (int64_t i = second; i < whole; i += 7) {
-            for (int64_t j = 0; j < width; j++) {
-                const float value = out[total + j] + x[i * m + left + j];
-                const float value_1 = value + x[(i + 1) * m + left + j];
-                const float value_2 = value_1 + x[(i + 2) * m + left + j];
-                const float value_3 = value_2 + x[(i + 3) * m + left + j];
-                const float value_4 = value_3 + x[(i + 4) * m + left + j];
-                const float value_5 = value_4 + x[(i + 5) * m + left + j];
-                const float value_6 = value_5 + x[(i + 6) * m + left + j];
-                out[total + j] = value_6;
+        float lane[8];
+        if ((last - 1) * m + 8 <= elements) {
+            for (int64_t j = 0; j < 8; j++) {
+                lane[j] = x[first * m + j];
+            }
+            for (int64_t i = first + 1; i < last; i++) {
+                for (int64_t j = 0; j < 8; j++) {
+                    lane[j] += x[i * m + j];
+                }
+            }
+        } else {
+            for (int64_t j = 0; j < m; j++) {
+                lane[j] = x[first * m + j];
+            }
+            for (int64_t i = first + 1; i < last; i++) {
+                for (int64_t j = 0; j < m; j++) {
+                    lane[j] += x[i * m + j];
+                }
             }
         }
-        for (int64_t i = whole; i < last; i++) {
-            for (int64_t j = 0; j < width; j++) {
-                out[total + j] += x[i * m + left + j];
-            }
+        for (int64_t j = 0; j < m; j++) {
+            out[total + j] = lane[j];
         }
     }
     return 0;
