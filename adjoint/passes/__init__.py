@@ -15,6 +15,7 @@ Passes that keep the results of functions:
     simplify          algebra that changes no bit
     specialize        named sizes become numbers
     early_steps       an optimiser's step of a large parameter comes right after its gradient
+    expand            moments become their steps, which can be fused
     fuse              elementwise nodes become one kernel
     attention         products with a large softmax become nodes that do not store the softmax
     unhook            after gradients are taken, marks for gradients become identities

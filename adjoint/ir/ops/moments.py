@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adjoint.ir.build import Builder
-from adjoint.ir.core import Value, tensor_type
-from adjoint.ir.op import Op, mistake, operation, sample
-from adjoint.ir.ops.fused import FusedKernel
+from adjoint.ir.core import tensor_type
+from adjoint.ir.op import Op, made, mistake, operation, sample
+from adjoint.ir.ops.arithmetic import Square, Sub
+from adjoint.ir.ops.conversion import Cast
+from adjoint.ir.ops.fused import FusedKernel, ValueNumber
 from adjoint.ir.ops.loops import StridedAccess, emit_fill, emit_maps, row_major
 from adjoint.ir.ops.reduce import reduced_shape
+from adjoint.ir.ops.sums import Mean, Sum
 from adjoint.ir.types import F32, F64, FLOATS, DType, TensorType, tensor
 
 if TYPE_CHECKING:
+    from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
     from adjoint.ir.kernel import Buffer, Kernel
 
@@ -37,7 +40,7 @@ class Moments(Op):
     """The mean over `axes`, and the sum of the squares of the distances from it, computed in the dtype `to`.
 
     x         T[s], T a floating point type
-    results   mean     to[s, the axes as 1]; NaN over nothing
+    result    mean     to[s, the axes as 1]; NaN over nothing
               squares  to[s, the axes as 1]; 0 over nothing
     gradient  ct / n of the mean, and 2 * (x - mean) * ct of the squares, to which the distance of the mean adds nothing
     errors    TypeError: not floating point, `to` not one of f32 and f64 or narrower than T; ValueError: axes out of range or not sorted
@@ -107,12 +110,15 @@ class Moments(Op):
 
             emit_maps(k, outs, [access], alone, 1)
             return
-        first, second = Builder(), Builder()
-        given, middle = Value(x.type, "x"), Value(mean.type, "mean")
-        average = first.mean(self._given(first, given), axes=self.axes, keepdims=True)
-        FusedKernel.of(first.finish([average], [given])).lower(k, x, mean)
-        total = self._squares(second, self._given(second, given), middle)
-        FusedKernel.of(second.finish([total], [given, middle])).lower(k, x, mean, squares)
+        # Made by hand, not by a Builder: while sizes are recorded, there are no types that hold them.
+        axes = tuple(int(axis) for axis in self.axes)
+        casts = () if x.dtype is self.to else ((made(Cast, self.to), (ValueNumber(0),)),)
+        given = ValueNumber(len(casts))
+        _kernel(1, (*casts, (made(Mean, axes, True), (given,)))).lower(k, x, mean)
+        given = ValueNumber(2) if casts else ValueNumber(0)
+        distance, square = (ValueNumber(2 + len(casts) + i) for i in range(2))
+        steps = ((made(Sub), (given, ValueNumber(1))), (made(Square), (distance,)), (made(Sum, axes, True), (square,)))
+        _kernel(2, (*casts, *steps)).lower(k, x, mean, squares)
 
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Cotangents:
         (x,) = node.operands
@@ -129,3 +135,8 @@ class Moments(Op):
             total = share if total is None else b.add(total, share)
         assert total is not None
         return (total if type_.dtype is self.to else b.cast(total, to=type_.dtype),)
+
+
+def _kernel(operands: int, steps: tuple[tuple[Op, tuple[ValueNumber, ...]], ...]) -> FusedKernel:
+    """Return the op that computes the steps by one kernel, and gives the result of the last one."""
+    return FusedKernel(ValueNumber(operands), steps, (ValueNumber(operands + len(steps) - 1),))

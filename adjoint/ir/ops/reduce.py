@@ -329,9 +329,10 @@ class Reduction(Op):
         in_place = blocks == 1 and out.dtype is x.dtype.compute  # totals grow in the memory of the result
         target = out if in_place else k.scratch(x.dtype.compute, outer * blocks * inner, "block_total")
         per_column = k.size(blocks, "blocks")
+        narrow = inner <= max(NARROW) and type(x) is Buffer and not x.staged
         with k.stage(outer * blocks * chunks, grain_of(min(length, ROWS) * min(inner, COLUMNS)), "unit") as unit:
             left = k.let(unit % per_row * COLUMNS, "left")
-            width = k.let(k.minimum_of(m - left, k.literal(COLUMNS, I64)), "width")
+            width = m if narrow else k.let(k.minimum_of(m - left, k.literal(COLUMNS, I64)), "width")
             block = k.let(unit / per_row, "block")
             row = k.let(block % per_column * ROWS, "row")
             first = k.let(block / per_column * n + row, "first")
@@ -339,7 +340,7 @@ class Reduction(Op):
             total = k.let(block * m + left, "total")
             if x.staged:
                 self._add_staged(k, x, target, first, last, m, left, width, total, max(1, COLUMNS // inner))
-            elif inner <= max(NARROW) and type(x) is Buffer:
+            elif narrow:
                 self._add_narrow_rows(k, x, target, first, last, m, inner, total)
             else:
                 with k.loop(0, width, "j") as j:
