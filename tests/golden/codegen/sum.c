@@ -38,7 +38,6 @@ static int sum_f32_units(
 
     for (int64_t unit = begin; unit < end; unit++) {
         const int64_t left = unit % chunks * 2048;
-        const int64_t width = m - left < 2048 ? m - left : 2048;
         const int64_t block = unit / chunks;
         const int64_t row = block % blocks * 64;
         const int64_t first = block / blocks * n + row;
