@@ -245,22 +245,12 @@ def main() -> None:
         sizes = ("--sizes", *map(str, given.sizes))
         return [python, str(Path(__file__)), "--serve", name, "--only", given.only, "--threads", str(given.threads), *sizes]
 
-    from run import Worker  # not where PyTorch is: it needs more than PyTorch's environment has
+    from run import by_turns  # not where PyTorch is: it needs more than PyTorch's environment has
 
-    best: dict[tuple[str, str], float] = {}
-    workers: list[Worker] = []
-    try:
-        for name, python in (("adjoint", sys.executable), ("torch", given.torch)):
-            workers.append(Worker(name, command(name, python), given.threads))
-        for _ in range(given.rounds):
-            for worker in workers:
-                for case in worker.cases:
-                    best[worker.name, case] = min(best.get((worker.name, case), math.inf), worker.time(case, given.seconds))
-    finally:
-        for worker in workers:
-            worker.end()
+    commands = {name: command(name, python) for name, python in (("adjoint", sys.executable), ("torch", given.torch))}
+    best, cases = by_turns(commands, given.rounds, given.seconds, given.threads)
     rows = [Row(*split(case), best["torch", case], best["adjoint", case], best.get(("adjoint", f"{case}, graph")))
-            for case in workers[1].cases]
+            for case in cases]
     report(rows, given.sizes, given.threads, given.markdown)
 
 

@@ -105,24 +105,14 @@ def main() -> None:
     if not given.torch:
         parser.error("--torch names the interpreter with PyTorch that is measured beside")
     from operators import markdown  # not where PyTorch is: they need more than PyTorch's environment has
-    from run import Worker
+    from run import by_turns
 
-    best: dict[tuple[str, str], float] = {}
-    workers: list[Worker] = []
-    try:
-        for name, python in (("adjoint", sys.executable), ("torch", given.torch)):
-            command = [python, str(Path(__file__)), "--serve", name, "--only", given.only, "--threads", str(given.threads)]
-            workers.append(Worker(name, command, given.threads))
-        for _ in range(given.rounds):
-            for worker in workers:
-                for case in worker.cases:
-                    best[worker.name, case] = min(best.get((worker.name, case), math.inf), worker.time(case, given.seconds))
-    finally:
-        for worker in workers:
-            worker.end()
+    commands = {name: [python, str(Path(__file__)), "--serve", name, "--only", given.only, "--threads", str(given.threads)]
+                for name, python in (("adjoint", sys.executable), ("torch", given.torch))}
+    best, cases = by_turns(commands, given.rounds, given.seconds, given.threads)
     rows: list[list[str]] = []
     ratios: list[tuple[float, float]] = []
-    for title in workers[1].cases:
+    for title in cases:
         torch, eager, graph = best["torch", title], best["adjoint", title], best["adjoint", f"{title}, graph"]
         ratios.append((torch / eager, torch / graph))
         rows.append([title, *(f"{time / 1000:.2f}" for time in (torch, eager, graph)), *(f"{ratio:.2f}" for ratio in ratios[-1])])

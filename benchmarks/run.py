@@ -97,6 +97,27 @@ def startup(pythons: dict[str, str], rounds: int, out: list[tuple[str, dict[str,
     out.append(("peak memory of 20 LeNet steps", memory, "MiB"))
 
 
+def by_turns(commands: dict[str, list[str]], rounds: int, seconds: float, threads: int) -> tuple[dict[tuple[str, str], float], list[str]]:
+    """Time all cases of workers, which take turns; return the best microseconds by worker and case, and the cases of the last worker.
+
+    commands  the command of each worker by its name
+    seconds   per measurement
+    """
+    best: dict[tuple[str, str], float] = {}
+    workers: list[Worker] = []
+    try:
+        for name, command in commands.items():
+            workers.append(Worker(name, command, threads))
+        for _ in range(rounds):
+            for worker in workers:
+                for case in worker.cases:
+                    best[worker.name, case] = min(best.get((worker.name, case), 1e30), worker.time(case, seconds))
+    finally:
+        for worker in workers:
+            worker.end()
+    return best, list(workers[-1].cases)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--torch", help="an interpreter that has PyTorch")

@@ -40,12 +40,10 @@ class KernelStage:
 
     function       its name in the text
     sizes          its size array: units, units per thread below which threads do not pay, then the kernel's sizes
-    reads_scratch  True if it reads the pointer of a scratch buffer, even of 0 bytes
     """
 
     function: str
     sizes: tuple[int, ...]
-    reads_scratch: bool = False
 
     @property
     def units(self) -> int:
@@ -148,7 +146,6 @@ def lower(
     used: set[str] = set()
     places: list[tuple[int, int]] = []
     texts = comment("\n".join(wrap(title, WIDTH - 3, break_long_words=False, break_on_hyphens=False)))
-    scratch = kernel.scratch_names()
     stages: list[KernelStage] = []
     for function, sizes in zip(kernel.functions(name), kernel.launches(), strict=True):
         stage = KernelStage(function.name, sizes)
@@ -156,8 +153,6 @@ def lower(
         if private and not stage.units:
             continue
         made = function_text(function, private=private, steps=kernel.steps)
-        if not scratch.isdisjoint(made.names):
-            stages[-1] = replace(stage, reads_scratch=True)
         above = sum(text.count("\n") + 1 for text in texts)
         places += [(above + line + 1, step) for line, step in made.places]
         texts.append(made.text)

@@ -93,7 +93,8 @@ def single_dtype(dtype: DType) -> DType:
 
 def single(x: Tensor) -> Tensor:
     """Return `x`, two-byte floats in Float32."""
-    return apply(made(Cast, F32), x) if x.dtype in (F16, BF16) else x
+    to = single_dtype(x.dtype)
+    return x if x.dtype is to else apply(made(Cast, to), x)
 
 
 def roomy_dtype(dtype: DType) -> DType:

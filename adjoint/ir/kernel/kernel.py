@@ -465,10 +465,6 @@ class Kernel:
         """Return the bytes of each scratch buffer."""
         return tuple(buffer.type.nbytes for buffer in self._scratch)
 
-    def scratch_names(self) -> frozenset[str]:
-        """Return the names of the scratch buffers."""
-        return frozenset(buffer.name for buffer in self._scratch)
-
     # Inside.
 
     @property

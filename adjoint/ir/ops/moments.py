@@ -110,7 +110,7 @@ class Moments(Op):
 
             emit_maps(k, outs, [access], alone, 1)
             return
-        # Made by hand, not by a Builder: while sizes are recorded, there are no types that hold them.
+        # Not made by a Builder, which needs types: recorded sizes cannot be in a type.
         axes = tuple(int(axis) for axis in self.axes)
         casts = () if x.dtype is self.to else ((made(Cast, self.to), (ValueNumber(0),)),)
         given = ValueNumber(len(casts))

@@ -92,7 +92,7 @@ class LibraryTrace:
         return Symbolic(self._params[-1], type_)
 
     def function(self, name: str, results: Sequence[Symbolic]) -> Function:
-        """Return what was traced as a function of the arguments; the trace takes no further ops."""
+        """Return the traced ops as a function of the arguments.  Call it last: ops that are traced later are not in it."""
         return Function(name, self._builder.finish([x.atom for x in results], self._params))
 
     # -- of an Emitter ----------------------------------------------------------------------------------------------

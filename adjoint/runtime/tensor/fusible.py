@@ -65,7 +65,7 @@ Refillable("calls of fusible functions", lambda: sum(map(len, _every)) * _CALL, 
 
 
 def on_frequent_calls(*, fused: CallMaker, recorded: CallMaker) -> None:
-    """Set the functions that make what runs a call that has been made some times.
+    """Set the functions that prepare a call for frequent use.
 
     fused     for calls that nothing records
     recorded  for calls under a tape
@@ -131,7 +131,7 @@ def fusible(function: Callable[Arguments, Result]) -> Callable[Arguments, Result
 
 
 def _begun(function: Callable[..., Any], calls: dict[Any, FusedCall], key: Any, way: str) -> FusedCall:
-    """Return what runs a call with new kinds of arguments, and keep it if there is room."""
+    """Return a function for calls with new kinds of arguments; keep it if there is room."""
     if len(calls) >= _MOST:
         for old, call in calls.copy().items():
             if isinstance(call, _Beginning):

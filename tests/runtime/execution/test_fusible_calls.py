@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,6 +11,7 @@ import good_calls
 import numpy as np
 import pytest
 from outcomes import bits
+from threads import at_once
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, mint, ops, watch
@@ -190,17 +190,11 @@ def test_a_loop_over_many_positions_keeps_few() -> None:
 
 
 def test_threads_fuse_at_once() -> None:
-    x, failed = Tensor(np.linspace(-2, 2, 50, dtype=np.float32)), list[Any]()
+    x = Tensor(np.linspace(-2, 2, 50, dtype=np.float32))
     expected = ops.clamp(x, -0.25, 0.75).asnumpy().tolist()
 
-    def calls() -> None:
+    def calls(thread: int) -> None:
         for _ in range(50):
-            if ops.clamp(x, -0.25, 0.75).asnumpy().tolist() != expected:
-                failed.append(threading.current_thread())
+            assert ops.clamp(x, -0.25, 0.75).asnumpy().tolist() == expected
 
-    threads = [threading.Thread(target=calls) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failed
+    at_once(4, calls)
