@@ -21,6 +21,8 @@ between two such nodes are grouped as follows:
     rows      If a large value is reduced to one element for each row, the group may go on: values computed from such results count as
               computed over the elements of the rows.  Smaller values stay in a cache, and separate kernels are as fast.
     again     A group computes a cheap value again if it uses the value and reads its operands anyway.
+    views     A slice, a reversal or a transpose that only groups read is not computed: they read its operand in its place.  An exception is
+              one whose elements along the last axis are far apart, and a small part of a value, which would keep the value alive.
 
 Time and memory are linear in the number of nodes.
 """
@@ -41,10 +43,12 @@ from adjoint.ir.op import Effect, Op
 from adjoint.ir.ops.control import Differentiated
 from adjoint.ir.ops.conversion import Identity, NoGrad, StopGradient
 from adjoint.ir.ops.elementwise import Elementwise
-from adjoint.ir.ops.fused import Fused, cost_of, is_map, is_reduction, streamed
+from adjoint.ir.ops.fused import Fused, cost_of, is_map, is_reduction, streamed, view_of
 from adjoint.ir.ops.fused_rows import reduces_rows
-from adjoint.ir.ops.shape import Broadcast
+from adjoint.ir.ops.loops import collapsed
+from adjoint.ir.ops.shape import Broadcast, Reshape
 from adjoint.ir.ops.state import Read, Write
+from adjoint.ir.ops.views import View
 from adjoint.ir.types import TensorType
 from adjoint.passes.cse import same_key
 from adjoint.passes.manager import Pass
@@ -61,6 +65,10 @@ _LARGE = 2**20
 """The bytes from which on a value is large: if it is reduced by rows and used again, its rows are computed one by one."""
 _CHEAP = 8
 """A node that costs less per element (in additions of float32) may be computed again in another kernel, instead of storing its result."""
+_NEAR = 2
+"""The largest step between elements along the last axis with which a group reads a view: several elements are in one vector."""
+_SMALL = 2**16
+"""The bytes up to which a value is kept alive for groups that read any small part of it."""
 _WRITTEN_OUT = (0, 1, -1, 2, 0.5)
 """Literals that are written into the C text of a kernel.  Others are arguments of it: so one kernel serves all values of such a number."""
 
@@ -138,6 +146,7 @@ class Stretch:
     rows    for each node, True if it computes one element for each row: a reduction of rows, or a node that reads one
     edges   for each node, the nodes that must come after it although they do not use its results
     users   for each node, the nodes that use its results, and its edges; an `identity` or similar node that is not needed is skipped
+    views   the nodes that are not computed: groups read their operands in their place
     """
 
     def __init__(self, nodes: list[Node], begin: int, users: dict[Value, list[int]], accept: Accept):
@@ -150,6 +159,7 @@ class Stretch:
         self.spaces = [_space(node) for node in nodes]
         self.rows = [False] * len(nodes)
         self.renamed: dict[Value, Atom] = {}
+        self.views: set[int] = set()
         for node in nodes:
             if isinstance(node.op, (Identity, StopGradient, NoGrad)):
                 (x,) = node.operands
@@ -163,6 +173,7 @@ class Stretch:
                 continue
             for maker in self.makers(self.operands(i)):
                 self.users[maker].append(i)
+        self.views = self.find_views()
 
     def fused(self) -> list[Node]:
         """Return the nodes after fusing: one fused node for each group that `accept` allows."""
@@ -180,7 +191,7 @@ class Stretch:
         that node.
         """
         given = self.nodes[i].operands
-        return given if self.spaces[i] is None else tuple(self.renamed.get(x, x) if isinstance(x, Value) else x for x in given)
+        return given if self.spaces[i] is None and i not in self.views else tuple(self.renamed.get(x, x) if isinstance(x, Value) else x for x in given)
 
     def makers(self, atoms: Sequence[Atom]) -> list[int]:
         """Return the indices of the nodes of this stretch that compute the given values."""
@@ -237,7 +248,7 @@ class Stretch:
         for i, space in enumerate(self.spaces):
             if space is not None:
                 components.setdefault(root(i), []).append(i)
-        return [group for component in components.values() for group in self.cut(component) if len(group) > 1]
+        return [group for component in components.values() for group in self.cut(component) if len(group) > 1 or self.read_views(group)]
 
     def cut(self, component: list[int]) -> list[list[int]]:
         """Split nodes into groups that are small enough for one kernel.  A group has at most one end (a reduction, or a step of an
@@ -292,6 +303,46 @@ class Stretch:
                 if space is not None and (*space[:-1], 1) == column:
                     self.rows[i], self.spaces[i] = True, space
 
+    def find_views(self) -> set[int]:
+        """Return the nodes whose operands groups read in their place: see the module's docstring."""
+        known: dict[Value, View] = {}
+        roots: dict[Value, Value] = {}  # for the result of such a node, the value in which its elements are
+        for node in self.nodes:
+            view = view_of(node, known)
+            (x, *_) = node.operands or (None,)
+            if view is not None and isinstance(x, Value) and (x in known or not isinstance(node.op, Reshape)):
+                known[node.result], roots[node.result] = view, roots.get(x, x)
+        if not known:
+            return set()
+        found: set[int] = set()
+        for i in reversed(range(len(self.nodes))):
+            if self.nodes[i].results and (value := self.nodes[i].result) in known and not self.needed[i] and self.users[i]:
+                _, ((*_, step),) = collapsed(known[value].sizes, [known[value].strides])
+                if all(user in found or (abs(step) <= _NEAR and self.streams(user, value)) for user in self.users[i]):
+                    found.add(i)
+        read: dict[Value, int] = {}
+        for i in found:
+            if not all(user in found for user in self.users[i]):
+                root = roots[self.nodes[i].result]
+                read[root] = read.get(root, 0) + tensor_type(self.nodes[i].result).count
+        small = {root for root, count in read.items() if 2 * count < tensor_type(root).count and tensor_type(root).nbytes > _SMALL}
+        return {i for i in found if roots[self.nodes[i].result] not in small}
+
+    def streams(self, i: int, value: Value) -> bool:
+        """Return True if node `i` may be in a group, and reads a value element by element."""
+        position = self.ends[i]
+        return self.spaces[i] is not None and (position is None or all(x is not value or at == position for at, x in enumerate(self.operands(i))))
+
+    def read_views(self, group: Sequence[int]) -> set[int]:
+        """Return the views that a group reads, with those that they are views of."""
+        found: set[int] = set()
+        left = list(group)
+        while left:
+            new = [maker for maker in self.makers(self.operands(left.pop())) if maker in self.views and maker not in found]
+            found.update(new)
+            left += new
+        return found
+
     def is_whole(self, group: Sequence[int]) -> bool:
         """Return True if a group can be one kernel: it may compute values for each row only after a reduction of rows."""
         maps = [self.rows[i] for i in group if self.ends[i] is None]
@@ -329,7 +380,7 @@ class _Grouping:
                 continue
             if isinstance(node.op, Broadcast) or all(x in read for x in stretch.operands(i) if isinstance(x, Value)):
                 members.add(i)
-        return members
+        return members | stretch.read_views(list(members))
 
     def _store(self, left: list[int]) -> None:
         """Mark nodes as stored (their results are needed outside of their kernel), and the nodes on which they depend as live or stored.

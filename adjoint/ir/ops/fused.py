@@ -10,7 +10,7 @@
 The kernel reads each operand once and keeps what is between the nodes in registers.  It computes each element by the ops' own
 `scalar`, rounded to the dtype of each node, and the op at its end by its own `lower`, which reads a `_Computed` buffer: its elements
 are computed as they are read.  So the results have the same bits as those of the nodes one by one.  Operands are broadcast to the shape
-of these elements.
+of these elements.  A slice, a reversal or a transpose of an operand is not computed: its elements are read where they are in the operand.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ from adjoint.ir.op import Op, family, mistake, operation
 from adjoint.ir.ops.control import RegionOp
 from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.ops.fused_rows import lower_rows, reduces_rows, row_shape
-from adjoint.ir.ops.loops import Walk, broadcast_access, emit_maps
+from adjoint.ir.ops.loops import StridedAccess, Walk, emit_maps
 from adjoint.ir.ops.optimizers import Update
 from adjoint.ir.ops.reduce import Reduction
 from adjoint.ir.ops.shape import Broadcast
-from adjoint.ir.types import BF16, F16, I64, TensorType, Type, scalar
+from adjoint.ir.ops.views import View, ViewOp
+from adjoint.ir.types import BF16, F16, I64, TensorType, Type, scalar, tensor
 
 if TYPE_CHECKING:
     from adjoint.ir.core import Node, Region
     from adjoint.ir.kernel import Kernel
 
-__all__ = ["Fused", "FusedKernel", "cost_of", "is_map", "is_reduction", "kernel_op", "streamed"]
+__all__ = ["Fused", "FusedKernel", "cost_of", "is_map", "is_reduction", "kernel_op", "streamed", "view_of"]
 
 
 def is_map(node: Node) -> bool:
@@ -49,6 +50,18 @@ def is_map(node: Node) -> bool:
     if any(isinstance(x := node.operands[i], Value) and tensor_type(x).count == 1 for i in op.chosen_by):
         return False
     return type(op).scalar is not Elementwise.scalar and not op.may_fail
+
+
+def view_of(node: Node, known: Mapping[Value, View]) -> View | None:
+    """Return where the elements of a node's result are in a value that a kernel reads, for a slice or another op that moves elements.
+
+    None if it is no such node, or no strides describe it.
+
+    known  the views of results of such nodes, which the node may read; the view of any other value is the whole of it
+    """
+    if not isinstance(node.op, ViewOp) or not _static(node) or not isinstance(x := node.operands[0], Value) or not tensor_type(x).count:
+        return None
+    return node.op.view(known[x] if x in known else View.whole(tensor_type(x).sizes))
 
 
 def streamed(node: Node) -> int | None:
@@ -87,7 +100,8 @@ class Fused(RegionOp):
     region    parameters: the operands, and it sees nothing else; nodes: elementwise ops and `broadcast`s that all have results of one
               shape, then perhaps one reduction of one of these, or a step of an optimiser whose gradient is one of these and whose other
               operands are parameters; yields the results, and all of its last node.  Or elementwise ops on [.., n], reductions of these
-              over the last axis to [.., 1], and elementwise ops on such results, in any order
+              over the last axis to [.., 1], and elementwise ops on such results, in any order.  What these read may be views (slices,
+              reversals, transposes, and reshapes of these) of parameters, which are not yielded
     result    what the region yields
     gradient  that of the nodes which the pass `inline` puts in its place
     errors    TypeError when the parameters do not have the operands' types; ValueError when the region holds other nodes
@@ -95,15 +109,16 @@ class Fused(RegionOp):
 
     def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
         body = self.closed(operands, regions)
-        if any(map(is_reduction, body.nodes[:-1])):
-            if not all(is_map(node) or reduces_rows(node) for node in body.nodes) or row_shape(body.nodes) is None:
+        nodes = self.without_views(body)
+        if any(map(is_reduction, nodes[:-1])):
+            if not all(is_map(node) or reduces_rows(node) for node in nodes) or row_shape(nodes) is None:
                 expected = "elementwise ops on rows, reductions of rows, and elementwise ops on their results"
-                raise mistake(self, "region", expected, " ".join(node.op.name for node in body.nodes))
+                raise mistake(self, "region", expected, " ".join(node.op.name for node in nodes))
             return tuple(atom.type for atom in body.results)
-        *maps, last = body.nodes or (None,)
+        *maps, last = nodes or (None,)
         position = None if last is None else streamed(last)
         if last is None or position is None:
-            maps = body.nodes
+            maps = nodes
         else:
             others = [x for at, x in enumerate(last.operands) if at != position]
             if not all(x in body.params for x in others) or not all(x in body.results for x in last.results):
@@ -118,6 +133,20 @@ class Fused(RegionOp):
         if not maps or len(shapes) != 1:
             raise mistake(self, "region", "ops on elements of one shape", f"{len(shapes)} shapes")
         return tuple(atom.type for atom in body.results)
+
+    def without_views(self, body: Region) -> list[Node]:
+        """Return the nodes of the region that compute something: all but the views of its parameters."""
+        views: dict[Value, View] = {}
+        nodes: list[Node] = []
+        for node in body.nodes:
+            view = view_of(node, views)
+            if view is None or not (node.operands[0] in body.params or node.operands[0] in views):
+                nodes.append(node)
+            elif node.result in body.results:
+                raise mistake(self, "region", "one that yields what it computes", f"the view {node.result.hint}")
+            else:
+                views[node.result] = view
+        return nodes
 
     def closed(self, operands: Sequence[Type], regions: Sequence[Region]) -> Region:
         """Return the only region, whose parameters have the operands' types and which sees nothing else."""
@@ -189,7 +218,9 @@ class FusedKernel(Op):
         end, given, first = self.end, self.steps[-1][1], self.operands + len(self.steps) - 1
         if not isinstance(end, Update):
             return {}
-        return {self.results.index(first + result): given[operand] for result, operand in end.in_place.items()}
+        moved = {x for op, given in self.steps if isinstance(op, ViewOp) for x in given}  # read at other places than those of the result
+        places = {self.results.index(first + result): given[operand] for result, operand in end.in_place.items()}
+        return {result: operand for result, operand in places.items() if operand not in moved}
 
     def buffer_names(self, values: Sequence[str]) -> list[str]:
         """Return names in C for operands and results, made from the names of the op's values."""
@@ -213,6 +244,17 @@ class FusedKernel(Op):
             types += op.result_types([scalar(x[0]) if isinstance(x, tuple) else types[x] for x in given], ())
         return types
 
+    def views(self, operands: Sequence[Buffer]) -> dict[int, tuple[Buffer, View]]:
+        """Return for each value that is read, an operand or a view of one, by its number: the buffer, and where its elements are there."""
+        views = {number: (buffer, View.whole(buffer.shape)) for number, buffer in enumerate(operands)}
+        for number, (op, given) in enumerate(self.steps, self.operands):
+            if isinstance(op, ViewOp):
+                buffer, of = views[given[0]]
+                view = op.view(of)
+                assert view is not None
+                views[number] = buffer, view
+        return views
+
     def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
         types = self.types(operands)
         return tuple(scalar(x[0]) if isinstance(x, tuple) else types[x] for x in self.results)
@@ -224,14 +266,16 @@ class FusedKernel(Op):
             lower_rows(self, k, operands, outs, types)
             return
         end, uniform = self.end, self.uniform
+        views = self.views(operands)
+        maps = [given for op, given in self.steps if op is not end and not isinstance(op, ViewOp)]
         if end is None:
-            accesses = [broadcast_access(buffer, outs[0].shape) for buffer in operands]
+            used = sorted({x for given in maps for x in given if not isinstance(x, tuple) and x in views})
 
             def computed(elements: list[Expr]) -> list[Expr]:
-                values = self._elements(k, dict(enumerate(elements)), types)
+                values = self._elements(k, dict(zip(used, elements, strict=True)), types)
                 return [values[number] for number in self.results]
 
-            emit_maps(k, outs, accesses, computed, self.cost, uniform=uniform)
+            emit_maps(k, outs, self._accesses(used, views, outs[0].shape), computed, self.cost, uniform=uniform)
             return
         first = self.operands + len(self.steps) - 1
         given = self.steps[-1][1]
@@ -240,8 +284,7 @@ class FusedKernel(Op):
         assert isinstance(type_, TensorType)
         stored = [(out, number) for out, number in zip(outs, self.results, strict=True) if number < first]
 
-        maps = (x for _, given in self.steps[:-1] for x in given)
-        used = [number for number in sorted({x for x in (*maps, streamed) if not isinstance(x, tuple)}) if number < self.operands]
+        used = sorted({x for given in (*maps, (streamed,)) for x in given if not isinstance(x, tuple) and x in views})
 
         def element(index: Expr, elements: Sequence[Expr]) -> Expr:
             values = self._elements(k, dict(zip(used, elements, strict=True)), types)
@@ -249,16 +292,20 @@ class FusedKernel(Op):
                 k.store(out, index, values[number])
             return values[streamed]
 
-        walk = Walk(k, type_.sizes, [broadcast_access(operands[number], type_.sizes) for number in used], uniform=uniform)
+        walk = Walk(k, type_.sizes, self._accesses(used, views, type_.sizes), uniform=uniform)
         k.work = self.cost
         read = [_Computed(k, type_, walk, element) if at == end.streams else operands[number] for at, number in enumerate(given)]
         end.lower(k, *read, *(outs[self.results.index(first + result)] for result in range(len(types) - first)))
 
-    def _elements(self, k: Kernel, operands: Mapping[int, Expr], types: Sequence[Type]) -> dict[int, Expr]:
-        """Return by its number each value of the maps for one element, from that element of each operand that they use."""
-        values = {number: x if isinstance(x, Name) else k.let(x, k.element_name(number)) for number, x in operands.items()}
+    def _accesses(self, numbers: Sequence[int], views: Mapping[int, tuple[Buffer, View]], shape: Sequence[int]) -> list[StridedAccess]:
+        """Return the access patterns by which values are read as if they were broadcast to a shape."""
+        return [view.access(buffer, shape) for buffer, view in (views[number] for number in numbers)]
+
+    def _elements(self, k: Kernel, read: Mapping[int, Expr], types: Sequence[Type]) -> dict[int, Expr]:
+        """Return by its number each value of the maps for one element, from that element of each value that is read."""
+        values = {number: x if isinstance(x, Name) else k.let(x, k.element_name(number)) for number, x in read.items()}
         for number, (op, _) in enumerate(self.steps, self.operands):
-            if op is not self.end:
+            if op is not self.end and not isinstance(op, ViewOp):
                 values[number] = self.element(k, number, values, types)
         return values
 
@@ -301,8 +348,7 @@ class _Computed(Buffer):
 
     def __getitem__(self, index: Operand) -> Expr:
         index = self.kernel.let(index, "e", I64)
-        operands = [access.buffer for access in self.walk.accesses]
-        return self.element(index, [self.kernel.let(x[0 if x.count == 1 else index], f"{x.name}_value") for x in operands])
+        return self.element(index, [self.kernel.let(value, name) for value, name in self.walk.read_one(index)])
 
     def window(self, start: Operand, count: Operand, most: int) -> tuple[Buffer | LocalArray, Operand]:
         if not self.staged:

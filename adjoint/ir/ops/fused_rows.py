@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from adjoint.ir.core import tensor_type
 from adjoint.ir.kernel.c_ast import Expr, Name, Operand
 from adjoint.ir.kernel.operands import Buffer, LocalArray
-from adjoint.ir.ops.loops import broadcast_access, collapsed, grain_of, row_counters
+from adjoint.ir.ops.loops import collapsed, grain_of, row_counters
 from adjoint.ir.ops.reduce import LONGEST_ROW, Reduction
 from adjoint.ir.types import BF16, F16, I64, TensorType, Type
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from adjoint.ir.core import Node
     from adjoint.ir.kernel import Kernel
     from adjoint.ir.op import Op
+    from adjoint.ir.ops.views import View
 
 __all__ = ["Steps", "lower_rows", "reduces_rows", "row_shape"]
 
@@ -45,6 +46,10 @@ class Steps(Protocol):
     def cost(self) -> int: ...
     @property
     def uniform(self) -> bool: ...
+
+    def views(self, operands: Sequence[Buffer]) -> Mapping[int, tuple[Buffer, View]]:
+        """Return for each value that is read, an operand or a view of one, the buffer, and where its elements are there."""
+        ...
 
     def element(self, k: Kernel, number: int, values: Mapping[int, Expr], types: Sequence[Type]) -> Expr:
         """Return an element of a map's result, from those of the values that it uses."""
@@ -92,19 +97,20 @@ class _Rows:
     known   for each value, the number of the pass that computes it
     joined  for the number of a pass, the reduction that reads what the pass computes without keeping it
     values  for each value of which there is one for the row, its C expression once it is known
-    bases   for each operand, the index of its first element in the row, and the step to the next one
+    views   for each value that is read, an operand or a view of one, the buffer, and where its elements are there
+    bases   for each of these, the index of its first element in the row, and the step to the next one
     kept    for each value whose elements are read in a later pass or by a reduction, the array that holds them
     """
 
     def __init__(self, kernel: Steps, k: Kernel, operands: Sequence[Buffer], outs: Sequence[Buffer], types: Sequence[Type]):
-        self.kernel, self.k, self.operands = kernel, k, operands
+        self.kernel, self.k, self.views = kernel, k, kernel.views(operands)
         self.types = [type_ if isinstance(type_, TensorType) else operands[0].type for type_ in types]
-        self.steps = list(enumerate(kernel.steps, kernel.operands))
+        self.steps = [(number, step) for number, step in enumerate(kernel.steps, kernel.operands) if number not in self.views]
         self.outs: dict[int, list[Buffer]] = {}
         for out, number in zip(outs, kernel.results, strict=True):
             self.outs.setdefault(number, []).append(out)
         self.shape: tuple[int, ...] = ()
-        self.known = dict.fromkeys(range(kernel.operands), 0)
+        self.known = dict.fromkeys(self.views, 0)
         for number, (op, given) in self.steps:
             self.known[number] = max((self.known[x] for x in numbers_of(given)), default=0) + isinstance(op, Reduction)
             if isinstance(op, Reduction):
@@ -128,7 +134,7 @@ class _Rows:
         read: dict[int, int] = {}  # the first pass that reads a value
         for number, (op, given) in reversed(self.steps):
             values = numbers_of(given)
-            if self.whole(number) and sum(x >= self.kernel.operands and self.whole(x) for x in values) <= 1:
+            if self.whole(number) and sum(x not in self.views and self.whole(x) for x in values) <= 1:
                 self.known[number] = read.get(number, self.known[number])
             turn = self.known[number] - isinstance(op, Reduction)
             for x in values:
@@ -145,7 +151,7 @@ class _Rows:
     def computes(self, turn: int, reduction: int) -> bool:
         """Return True if the pass `turn` computes the operand of a reduction."""
         (x,) = self.kernel.steps[reduction - self.kernel.operands][1]
-        return x >= self.kernel.operands and self.known[x] == turn
+        return x not in self.views and self.known[x] == turn
 
     def compute(self, row: Expr) -> None:
         """Append the C code of all passes over the row with index `row`."""
@@ -153,7 +159,7 @@ class _Rows:
         n = k.size(self.shape[-1], "n")
         for number, (op, given) in self.steps:
             for x in numbers_of(given):
-                if x < self.kernel.operands:
+                if x in self.views:
                     if not isinstance(op, Reduction) or x not in self.bases:
                         self.locate(x, row, whole=self.whole(number) or isinstance(op, Reduction))
                 elif self.whole(x) and x not in self.kept:
@@ -166,28 +172,30 @@ class _Rows:
             self.turn(turn, row, start, n)
 
     def locate(self, x: int, row: Expr, *, whole: bool) -> None:
-        """Find the elements of operand `x` that belong to a row: set `bases[x]`, or read one that is the same for the whole row, into
-        `values[x]`.
+        """Find the elements of a value that is read that belong to a row: set `bases[x]`, or read one that is the same for the whole row,
+        into `values[x]`.
 
+        x      the number of the value
         row    the index of the row
-        whole  True if the operand is used for each element of the row
+        whole  True if the value is used for each element of the row
         """
-        k, buffer = self.k, self.operands[x]
-        strides = broadcast_access(buffer, self.shape).strides
+        k, (buffer, view) = self.k, self.views[x]
+        access = view.access(buffer, self.shape)
+        strides = access.strides
         if x in self.values and (self.kernel.uniform or not whole):
             return
         if x in self.bases and whole:
             return
         dims, (own,) = collapsed(self.shape[:-1], [strides[:-1]])
         counters = row_counters(k, row, [k.size(dim, "rows") for dim in dims]) if len(dims) > 1 else [row]
-        first: Any = 0
+        first: Any = 0 if access.offset is None else k.size(access.offset, f"{buffer.name}_start")
         for counter, stride in zip(counters, own, strict=True):
             first = first + counter * (k.size(stride, f"{buffer.name}_row") if stride else 0)
         first = k.let(first, f"{buffer.name}_at", I64)
         if strides[-1] == 0 and (self.kernel.uniform or not whole):
             self.values[x] = k.let(buffer[first], f"{buffer.name}_value")
         else:
-            self.bases[x] = first, strides[-1] or k.size(0, f"{buffer.name}_step")
+            self.bases[x] = first, 1 if strides[-1] == 1 else k.size(strides[-1], f"{buffer.name}_step")
 
     def turn(self, turn: int, row: Expr, start: Expr, n: Expr) -> None:
         """Append the C code of one pass: first values of which there is one for the row, then a loop over its elements, then reductions.
@@ -216,7 +224,11 @@ class _Rows:
             elif x in self.kept:
                 total = op.row(k, self.kept[x], 0, n)
             else:
-                total = op.row(k, self.operands[x], self.bases[x][0], n)
+                (buffer, _), (first, step) = self.views[x], self.bases[x]
+                if step == 1:
+                    total = op.row(k, buffer, first, n)
+                else:
+                    total = op.row(k, _Elements(self.types[x], lambda j, x=x: self.read(x, j)), 0, n)
             if self.types[number].dtype in (F16, BF16):
                 total = k.cast(total, self.types[number].dtype)
             self.values[number] = k.let(total, k.value_name(number, op.name))
@@ -236,13 +248,17 @@ class _Rows:
                 if x in self.kept and x not in found:
                     found[x] = self.kept[x][j]
                 elif x not in found:
-                    first, step = self.bases[x]
-                    found[x] = k.let(self.operands[x][first + j * step], f"{self.operands[x].name}_value")
+                    found[x] = k.let(self.read(x, j), f"{self.views[x][0].name}_value")
             found[number] = self.kernel.element(k, number, found, self.types)
             if number in self.kept:
                 k.set(self.kept[number][j], found[number])
             self.store(number, start + j, found[number])
         return found
+
+    def read(self, x: int, j: Expr) -> Expr:
+        """Return element `j` of the row of a value that is read."""
+        (buffer, _), (first, step) = self.views[x], self.bases[x]
+        return buffer[first + j * step]
 
     def store(self, number: int, index: Expr, value: Expr) -> None:
         """Append the store of a value if it is a result of the kernel."""

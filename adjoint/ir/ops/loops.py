@@ -226,6 +226,12 @@ class Walk:
             values.append(value)
         body(index, values, places)
 
+    def read_one(self, index: Any) -> list[tuple[Any, str]]:
+        """Return the element of each operand for one index, with a name for it; there is only one axis."""
+        steps = [own[-1] for own in self.strides]
+        places = [start if step == 0 else place for start, step, place in zip(self.starts, steps, self.places(self.starts, index), strict=True)]
+        return [(access.buffer[place], f"{access.buffer.name}_value") for access, place in zip(self.accesses, places, strict=True)]
+
     def moved(self, bases: Sequence[Any], along: Any) -> list[Any]:
         """Return the index of each operand's element so many elements after those at `bases` in a row."""
         return [base if known == 0 else self.k.let(place, f"{access.buffer.name}_from")

@@ -22,6 +22,7 @@ from adjoint.ir.ops.loops import (
     row_major,
 )
 from adjoint.ir.ops.segments import Segment, emit_segments
+from adjoint.ir.ops.views import View, ViewOp
 from adjoint.ir.types import BOOL, F16, F32, I32, I64, Dim, DType, TensorType, broadcast_shapes, tensor
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ _VECTORS = {4: "f32", 8: "f64"}
 
 
 @operation
-class Reshape(Op):
+class Reshape(ViewOp):
     """The same elements in the same order with another shape; the result shares the operand's memory.
 
     x         T[s]
@@ -141,6 +142,9 @@ class Reshape(Op):
 
     def reference(self, x: Array) -> Array:
         return np.reshape(x, self.to.sizes)
+
+    def view(self, of: View) -> View | None:
+        return of.reshaped(self.to.sizes)
 
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
         emit_map(k, out, [StridedAccess(x, row_major(out.shape))], _first)
@@ -200,7 +204,7 @@ class Broadcast(Op):
 
 
 @operation
-class Transpose(Op):
+class Transpose(ViewOp):
     """The axes in another order: axis i of the result is axis permutation[i] of the operand.
 
     x         T[s]
@@ -237,12 +241,14 @@ class Transpose(Op):
     def reference(self, x: Array) -> Array:
         return np.transpose(x, self.permutation)
 
+    def view(self, of: View) -> View:
+        return of.transposed(self.permutation)
+
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
-        own = row_major(x.shape)
-        strides = tuple(own[axis] for axis in self.permutation)
-        dims, (merged,) = collapsed(out.shape, [strides])
+        view = self.view(View.whole(x.shape))
+        dims, (merged,) = collapsed(view.sizes, [view.strides])
         if merged[-1] == 1:
-            emit_map(k, out, [StridedAccess(x, strides)], _first)
+            emit_map(k, out, [view.access(x, out.shape)], _first)
         else:
             _emit_tiled(k, x, out, dims, merged)
 
@@ -330,8 +336,13 @@ def _with(shape: tuple[Any, ...], axis: int, dim: Any) -> tuple[Any, ...]:
     return (*shape[:axis], dim, *shape[axis + 1 :]) if axis < len(shape) else shape
 
 
+def _length(start: int, stop: int, step: int) -> int:
+    """Return the length of a `range`; of sizes that are recorded, it is one as well."""
+    return -(-(stop - start) // step) if (start < stop) == (step > 0) else 0
+
+
 @operation
-class Slice(Op):
+class Slice(ViewOp):
     """Along each axis the elements at start, start + step, ... before stop, like Python's range.
 
     Indices count from the front; going down to the first element, stop is -1.
@@ -363,29 +374,30 @@ class Slice(Op):
         for name in ("start", "stop", "step"):
             if len(getattr(self, name)) != x.rank:
                 raise mistake(self, name, f"one number for each of {x.rank} axes", getattr(self, name))
+        if 0 in self.step:
+            raise mistake(self, "step", "not 0", self.step)
         shape: list[int] = []
-        for axis, (dim, taken) in enumerate(zip(x.shape, self.ranges(), strict=True)):
+        for axis, (dim, start, stop, step) in enumerate(zip(x.shape, self.start, self.stop, self.step, strict=True)):
             if not isinstance(dim, int):
                 raise mistake(self, "x", f"of known length along axis {axis}", x)
-            if taken and not (0 <= taken[0] < dim and 0 <= taken[-1] < dim):
-                raise mistake(self, "start", f"a range inside 0..{dim - 1} along axis {axis}", taken[0])
-            shape.append(len(taken))
+            length = _length(start, stop, step)
+            if length and not (0 <= start < dim and 0 <= start + (length - 1) * step < dim):
+                raise mistake(self, "start", f"a range inside 0..{dim - 1} along axis {axis}", start)
+            shape.append(length)
         return x.with_shape(tuple(shape))
 
     def ranges(self) -> list[range]:
         """Return the indices taken along each axis."""
-        if 0 in self.step:
-            raise mistake(self, "step", "not 0", self.step)
         return [range(*bounds) for bounds in zip(self.start, self.stop, self.step, strict=True)]
 
     def reference(self, x: Array) -> Array:
         return x[tuple(slice(r.start, None if r.stop < 0 else r.stop, r.step) if r else slice(0, 0) for r in self.ranges())]
 
+    def view(self, of: View) -> View:
+        return of.sliced(self.start, self.step, [_length(*bounds) for bounds in zip(self.start, self.stop, self.step, strict=True)])
+
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
-        own = row_major(x.shape)
-        strides = tuple(stride * step for stride, step in zip(own, self.step, strict=True))
-        offset = sum(stride * start for stride, start in zip(own, self.start, strict=True))
-        emit_map(k, out, [StridedAccess(x, strides, offset if out.count else 0)], _first)
+        emit_map(k, out, [self.view(View.whole(x.shape)).access(x, out.shape)], _first)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
@@ -498,7 +510,7 @@ class Pad(Op):
 
 
 @operation
-class Reverse(Op):
+class Reverse(ViewOp):
     """The elements in reverse order along each of `axes`.
 
     x         T[s]
@@ -528,11 +540,12 @@ class Reverse(Op):
     def reference(self, x: Array) -> Array:
         return np.flip(x, self.axes)
 
+    def view(self, of: View) -> View:
+        turned = [(size - 1, -1) if axis in self.axes else (0, 1) for axis, size in enumerate(of.sizes)]
+        return of.sliced([start for start, _ in turned], [step for _, step in turned], of.sizes)
+
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
-        own = row_major(x.shape)
-        strides = tuple(-stride if axis in self.axes else stride for axis, stride in enumerate(own))
-        offset = sum((x.shape[axis] - 1) * own[axis] for axis in self.axes)
-        emit_map(k, out, [StridedAccess(x, strides, offset if out.count else 0)], _first)
+        emit_map(k, out, [self.view(View.whole(x.shape)).access(x, out.shape)], _first)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (b.reverse(ct, axes=self.axes),)
