@@ -24,11 +24,14 @@ from adjoint.ir.build import Builder
 from adjoint.ir.core import Function, Node, Value, tensor_type, walk
 from adjoint.ir.interpret import interpret
 from adjoint.ir.kernel.names import KEYWORDS
+from adjoint.ir.op import Op
 from adjoint.ir.ops import fused_rows
 from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.ops.fused import Fused, FusedKernel, is_map, is_reduction, kernel_op
 from adjoint.ir.ops.optimizers import Update
 from adjoint.ir.ops.reduce import Reduction
+from adjoint.ir.ops.shape import Reshape, Reverse, Slice, Transpose
+from adjoint.ir.ops.views import ViewOp
 from adjoint.ir.print import print_function
 from adjoint.ir.storage import to_compute
 from adjoint.ir.types import BF16, F16, F32, F64, I32, DType, TensorType, tensor
@@ -152,8 +155,41 @@ def smaller(rng: np.random.Generator, shape: tuple[int, ...]) -> tuple[int, ...]
     return tuple(kept[int(rng.integers(0, len(shape) + 1)) :])
 
 
+def moved(rng: np.random.Generator, b: Builder, type_: TensorType) -> tuple[Value, Value]:
+    """A parameter, and a value of the given type: slices, reversals, transposes and reshapes of the parameter, one after the other."""
+    moves: list[Op] = []
+    sizes = type_.sizes
+    for _ in range(int(rng.integers(1, 4))):
+        match int(rng.integers(0, 5)):
+            case 0:
+                moves.append(Reverse(tuple(axis for axis in range(len(sizes)) if rng.random() < 0.5)))
+            case 1:
+                order = rng.permutation(len(sizes)).tolist()
+                moves.append(Transpose(tuple(order)))
+                sizes = tuple(sizes[order.index(axis)] for axis in range(len(sizes)))
+            case 2:
+                place, lead = int(rng.integers(0, 3)), (0,) * len(sizes)
+                moves += [Reshape(tensor(type_.dtype, sizes)), Slice((place, *lead), (place + 1, *sizes), (1,) * (1 + len(sizes)))]
+                sizes = (3, *sizes)
+            case _:
+                steps = [int(rng.choice((1, 1, 1, 2, -1, -2, 3))) for _ in sizes]
+                firsts = [int(rng.integers(0, 3)) for _ in sizes]
+                starts = [first - (step < 0) * (size - 1) * step for first, step, size in zip(firsts, steps, sizes, strict=True)]
+                stops = [max(-1, start + size * step) for start, step, size in zip(starts, steps, sizes, strict=True)]
+                moves.append(Slice(tuple(starts), tuple(stops), tuple(steps)))
+                sizes = tuple(first + abs(step) * size + 1 for first, step, size in zip(firsts, steps, sizes, strict=True))
+    param = Value(tensor(type_.dtype, sizes), "p")
+    value = param
+    for move in reversed(moves):
+        value = b.emit_node(move, [value]).result
+    assert value.type is type_
+    return param, value
+
+
 def made_up(seed: int) -> Function:
-    """A function of elementwise ops over a few shapes, with broadcasts, reductions, comparisons, casts and numbers."""
+    """A function of elementwise ops over a few shapes, with broadcasts, reductions, comparisons, casts and numbers; every third one reads
+    parts of its parameters.
+    """
     rng = np.random.default_rng([12, seed])
     dtype = DTYPES[seed % len(DTYPES)]
     shape = SHAPES[int(rng.integers(len(SHAPES)))]
@@ -161,6 +197,9 @@ def made_up(seed: int) -> Function:
               Value(tensor(dtype), "s"), Value(tensor(dtype, smaller(rng, shape)), "w")]
     b = Builder()
     atoms: list[Any] = list(params)
+    if seed % 3 == 1 and 0 not in shape:
+        for i in range(3):
+            params[i], atoms[i] = moved(rng, b, tensor_type(params[i]))
 
     def pick() -> Any:
         return atoms[max(0, len(atoms) - int(rng.geometric(0.3)))]
@@ -245,6 +284,7 @@ def test_made_up_functions_are_fused() -> None:
     assert sum(count > 0 for count in counts) > COUNT * 2 // 3
     assert sum(isinstance(node.op, Fused) and is_reduction(node.regions[0].nodes[-1]) for node in held) > COUNT // 10
     assert any(len(node.results) > 1 for node in held if isinstance(node.op, Fused))
+    assert sum(isinstance(each.op, ViewOp) for node in held for region in node.regions for each in region.nodes) > COUNT // 3
 
 
 @pytest.mark.parametrize("seed", range(COUNT))
@@ -330,18 +370,19 @@ def test_columns_of_rows_that_are_stored_too_can_be_vector_code() -> None:
 
 @functools.cache
 def steps() -> dict[str, tuple[Function, Function]]:
-    """Each step on a gradient that is computed: of operands of its shape, and of a column and a row."""
+    """Each step on a gradient that is computed: of operands of its shape, of a column and a row, and of the parameter's rows reversed."""
     found: dict[str, tuple[Function, Function]] = {}
     for case in op_cases.cases():
         if not isinstance(case.op, Update):
             continue
-        for kind in ("flat", "outer"):
+        for kind in ("flat", "outer", "reversed"):
             params = [Value(t, "x") for t in case.types]
             rows, columns = case.types[0].sizes
-            small = [(rows, columns)] * 2 if kind == "flat" else [(rows, 1), (columns,)]
+            small = [(rows, 1), (columns,)] if kind == "outer" else [(rows, columns)] * 2
             factors = [Value(tensor(case.types[0].dtype, shape), "f") for shape in small]
             b = Builder()
-            gradient = b.add(b.mul(*factors), params[0])
+            parameter = b.reverse(params[0], axes=(0,)) if kind == "reversed" else params[0]
+            gradient = b.add(b.mul(*factors), parameter)
             given = [gradient if i == case.op.streams else x for i, x in enumerate(params)]
             made = b.emit_node(case.op, given).results
             plain = Function("f", b.finish([*made, gradient], [*params, *factors]))
@@ -354,7 +395,7 @@ def steps() -> dict[str, tuple[Function, Function]]:
 def test_a_step_of_an_optimiser(name: str) -> None:
     plain, together = steps()[name]
     (node,) = together.body.nodes
-    assert isinstance(node.op, Fused) and len(node.regions[0].nodes) == 3
+    assert isinstance(node.op, Fused) and len(node.regions[0].nodes) == 3 + ("reversed" in name)
     for draw in (0, 1):
         arrays = inputs(plain, draw)
         assert computed(together, arrays) == computed(plain, arrays)
@@ -362,11 +403,12 @@ def test_a_step_of_an_optimiser(name: str) -> None:
 
 @pytest.mark.parametrize("name", steps())
 def test_a_step_in_the_memory_of_what_it_replaces(name: str) -> None:
-    """Of the new parameter and states each is written over the one before, which the gradient reads too."""
+    """Of the new parameter and states each is written over the one before, which the gradient reads too, unless it reads it elsewhere."""
     plain, together = steps()[name]
     (node,) = together.body.nodes
     op, step = kernel_op(node), node.regions[0].nodes[-1].op
-    assert isinstance(op, FusedKernel) and isinstance(step, Update) and len(op.in_place) == len(step.in_place)
+    assert isinstance(op, FusedKernel) and isinstance(step, Update)
+    assert len(op.in_place) == len(step.in_place) - ("reversed" in name and 0 in step.in_place.values())
     types = [tensor_type(x) for x in node.operands]
     arrays = inputs(plain, 0)
     values = dict(zip(plain.params, arrays, strict=True))
@@ -390,13 +432,19 @@ ROWS: tuple[tuple[int, ...], ...] = ((3, 7), (40, 300), (5, 1024), (2, 3, 50), (
 
 
 def of_rows(seed: int) -> Function:
-    """A function of rows, of reductions of them, and of what both are combined to, some of it cast or stored."""
+    """A function of rows, of reductions of them, and of what both are combined to, some of it cast or stored; every third one
+    reads parts of its parameters.
+    """
     rng = np.random.default_rng([31, seed])
     dtype, shape = (F32, F16, F64, F32, BF16)[seed % 5], ROWS[seed % len(ROWS)]
     column = (*shape[:-1], 1)
     b = Builder()
     params = [Value(tensor(dtype, t), "x") for t in (shape, shape, column, shape[-1:], ())]
-    whole: list[Any] = params[:2]
+    atoms: list[Any] = list(params)
+    if seed % 3 == 1:
+        for i in (0, 1, 3):
+            params[i], atoms[i] = moved(rng, b, tensor_type(params[i]))
+    whole: list[Any] = atoms[:2]
     single: list[Any] = [params[2]]
     unary, binary = UNARY, BINARY
 
@@ -415,13 +463,13 @@ def of_rows(seed: int) -> Function:
             case 4:
                 whole.append(getattr(b, str(rng.choice(unary)))(pick(whole)))
             case 5:
-                whole.append(b.select(b.less(pick(whole), pick(single)), pick(whole), params[3]))
+                whole.append(b.select(b.less(pick(whole), pick(single)), pick(whole), atoms[3]))
             case 6:
                 whole.append(b.broadcast(pick(single), to=tensor(dtype, shape)))
             case 7:
                 whole.append(b.cast(b.less(pick(whole), pick(single)), to=dtype))
             case _:
-                whole.append(getattr(b, str(rng.choice(binary)))(pick(whole), pick([params[3], params[4], *whole, *single, *single])))
+                whole.append(getattr(b, str(rng.choice(binary)))(pick(whole), pick([atoms[3], params[4], *whole, *single, *single])))
     stored = [x for x in (*whole[2:-1], *single[1:]) if rng.random() < 0.2]
     return Function("f", b.finish([whole[-1], *stored], params))
 
@@ -445,6 +493,7 @@ def test_functions_of_rows_are_fused() -> None:
     held = [node for _, function in rows() for node in function.body.nodes if by_rows(node)]
     assert len(held) > 20
     assert max(sum(map(is_reduction, node.regions[0].nodes)) for node in held) > 2
+    assert sum(isinstance(each.op, ViewOp) for node in held for each in node.regions[0].nodes) > 5
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -191,7 +191,9 @@ class Stretch:
         that node.
         """
         given = self.nodes[i].operands
-        return given if self.spaces[i] is None and i not in self.views else tuple(self.renamed.get(x, x) if isinstance(x, Value) else x for x in given)
+        if self.spaces[i] is None and i not in self.views:
+            return given
+        return tuple(self.renamed.get(x, x) if isinstance(x, Value) else x for x in given)
 
     def makers(self, atoms: Sequence[Atom]) -> list[int]:
         """Return the indices of the nodes of this stretch that compute the given values."""
@@ -315,8 +317,9 @@ class Stretch:
         if not known:
             return set()
         found: set[int] = set()
-        for i in reversed(range(len(self.nodes))):
-            if self.nodes[i].results and (value := self.nodes[i].result) in known and not self.needed[i] and self.users[i]:
+        for value in reversed(known):
+            i = self.maker[value]
+            if not self.needed[i] and self.users[i]:
                 _, ((*_, step),) = collapsed(known[value].sizes, [known[value].strides])
                 if all(user in found or (abs(step) <= _NEAR and self.streams(user, value)) for user in self.users[i]):
                     found.add(i)
@@ -331,7 +334,8 @@ class Stretch:
     def streams(self, i: int, value: Value) -> bool:
         """Return True if node `i` may be in a group, and reads a value element by element."""
         position = self.ends[i]
-        return self.spaces[i] is not None and (position is None or all(x is not value or at == position for at, x in enumerate(self.operands(i))))
+        others = () if position is None else (x for at, x in enumerate(self.operands(i)) if at != position)
+        return self.spaces[i] is not None and value not in others
 
     def read_views(self, group: Sequence[int]) -> set[int]:
         """Return the views that a group reads, with those that they are views of."""

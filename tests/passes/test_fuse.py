@@ -111,6 +111,52 @@ def test_a_sum_of_one_element_each_stays_apart() -> None:
     assert held(module) == [["exp"], ["sum"]]
 
 
+def test_views_are_read_in_place() -> None:
+    """A kernel reads the rows 1 to 7 and 0 to 6 of x where they are, also those of one more value, backwards, and it alone."""
+    module = after("""
+  a: f32[7, 4] = slice(x, start=[1, 0], stop=[8, 4], step=[1, 1])
+  b: f32[7, 4] = slice(x, start=[0, 0], stop=[7, 4], step=[1, 1])
+  d: f32[7, 4] = sub(a, b)
+  c: f32[1, 7, 4] = slice(y, start=[1, 0, 0], stop=[2, 7, 4], step=[1, 1, 1])
+  r: f32[7, 4] = reshape(c, to=f32[7, 4])
+  e: f32[7, 4] = reverse(r, axes=[1])
+  f: f32[7, 4] = mul(d, e)
+  s: f32[7, 1] = sum(f, axes=[1], keepdims=true)
+  return s""", params="x: f32[8, 4], y: f32[3, 7, 4]", results="f32[7, 1]")
+    assert held(module) == [["slice", "slice", "sub", "slice", "reshape", "reverse", "mul", "sum"]]
+    assert [repr(x) for x in nodes(module)[0].operands] == ["x: f32[8, 4]", "y: f32[3, 7, 4]"]
+
+
+def test_one_op_on_a_view_is_a_kernel() -> None:
+    module = after("""
+  a: f32[3] = slice(x, start=[0], stop=[6], step=[2])
+  b: f32[3] = tanh(a)
+  return b""", results="f32[3]")
+    assert held(module) == [["slice", "tanh"]]
+
+
+@pytest.mark.parametrize("why, body, params, kept", [
+    ("it is used elsewhere too", "a: f32[4] = slice(x, start=[0], stop=[4], step=[1])\n b: f32[4] = tanh(a)\n"
+     " s: f32[4] = softmax(a, axis=0)\n c: f32[4] = mul(s, b)", "x: f32[8]", ["slice"]),
+    ("elements of a row are far apart", "a: f32[4, 8] = transpose(x, permutation=[1, 0])\n c: f32[4, 8] = tanh(a)", "x: f32[8, 4]",
+     ["transpose"]),
+    ("it would keep a large value", "a: f32[4] = slice(x, start=[0], stop=[4], step=[1])\n c: f32[4] = tanh(a)", "x: f32[100000]",
+     ["slice"]),
+])
+def test_a_view_is_computed_where(why: str, body: str, params: str, kept: list[str]) -> None:
+    shape = "f32[4, 8]" if "transpose" in body else "f32[4]"
+    assert kept in held(after(f"{body}\n return c", params=params, results=shape)), why
+
+
+def test_small_parts_of_a_large_value_that_are_most_of_it_together() -> None:
+    module = after("""
+  a: f32[30000] = slice(x, start=[0], stop=[30000], step=[1])
+  b: f32[30000] = slice(x, start=[30000], stop=[60000], step=[1])
+  c: f32[30000] = mul(a, b)
+  return c""", params="x: f32[90000]", results="f32[30000]")
+    assert held(module) == [["slice", "slice", "mul"]]
+
+
 UPDATE = "sgd_update(p, {gradient}, l, 0.0_f32, 1.0_f32)"
 
 

@@ -31,7 +31,7 @@ from adjoint.ir.ops.optimizers import Update
 from adjoint.ir.ops.reduce import Reduction
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.ops.views import View, ViewOp
-from adjoint.ir.types import BF16, F16, I64, TensorType, Type, scalar, tensor
+from adjoint.ir.types import BF16, F16, I64, TensorType, Type, scalar
 
 if TYPE_CHECKING:
     from adjoint.ir.core import Node, Region

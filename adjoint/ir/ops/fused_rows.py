@@ -98,7 +98,7 @@ class _Rows:
     joined  for the number of a pass, the reduction that reads what the pass computes without keeping it
     values  for each value of which there is one for the row, its C expression once it is known
     views   for each value that is read, an operand or a view of one, the buffer, and where its elements are there
-    bases   for each of these, the index of its first element in the row, and the step to the next one
+    bases   for each of these, the index of its first element in the row, and the step to the next one: 1, or a run-time size
     kept    for each value whose elements are read in a later pass or by a reduction, the array that holds them
     """
 
@@ -225,7 +225,7 @@ class _Rows:
                 total = op.row(k, self.kept[x], 0, n)
             else:
                 (buffer, _), (first, step) = self.views[x], self.bases[x]
-                if step == 1:
+                if not isinstance(step, Expr):
                     total = op.row(k, buffer, first, n)
                 else:
                     total = op.row(k, _Elements(self.types[x], lambda j, x=x: self.read(x, j)), 0, n)

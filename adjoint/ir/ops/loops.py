@@ -228,9 +228,10 @@ class Walk:
 
     def read_one(self, index: Any) -> list[tuple[Any, str]]:
         """Return the element of each operand for one index, with a name for it; there is only one axis."""
-        steps = [own[-1] for own in self.strides]
-        places = [start if step == 0 else place for start, step, place in zip(self.starts, steps, self.places(self.starts, index), strict=True)]
-        return [(access.buffer[place], f"{access.buffer.name}_value") for access, place in zip(self.accesses, places, strict=True)]
+        found = []
+        for access, own, start, place in zip(self.accesses, self.strides, self.starts, self.places(self.starts, index), strict=True):
+            found.append((access.buffer[start if own[-1] == 0 else place], f"{access.buffer.name}_value"))
+        return found
 
     def moved(self, bases: Sequence[Any], along: Any) -> list[Any]:
         """Return the index of each operand's element so many elements after those at `bases` in a row."""
