@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from adjoint.ir.op import made
+from adjoint.ir.ops.extend import Extend
 from adjoint.ir.ops.indexing import Gather, Iota
 from adjoint.ir.types import I32, I64, tensor
 from adjoint.ops.arguments import ArgumentMistake, axis_argument, dimension, flag, integer, operand, sizes_argument, tensors_argument, wrong
 from adjoint.ops.arithmetic import identity, less, where
 from adjoint.ops.creation import zeros
-from adjoint.ops.parts import concat, flip, framed, meshgrid, narrow, stack, tensor_split
+from adjoint.ops.parts import concat, flip, framed, meshgrid, stack, tensor_split
 from adjoint.ops.picking import index_check, indices_argument
 from adjoint.ops.reduction import amax
 from adjoint.ops.shapes import expand_dims, moveaxis, permute, reshape, swapaxes
@@ -180,14 +181,12 @@ def mirror_pad(input_x: Any, paddings: Any, mode: Any) -> Tensor:
     if not two or len(pairs) != x.ndim:
         raise wrong("MirrorPad", "paddings", f"{x.ndim} pairs of ints", paddings)
     edge = 1 if mode.upper() == "REFLECT" else 0
-    for axis, given in enumerate(pairs):
-        before, after = (integer("MirrorPad", "paddings", n) for n in given)
+    widths = [(integer("MirrorPad", "paddings", before), integer("MirrorPad", "paddings", after)) for before, after in pairs]
+    for axis, (before, after) in enumerate(widths):
         n = x.shape[axis]
         if not 0 <= min(before, after) <= max(before, after) <= n - edge:
             raise wrong("MirrorPad", "paddings", f"in 0..{n - edge} along axis {axis}", (before, after))
-        head, tail = narrow(x, axis, edge, before), narrow(x, axis, n - edge - after, after)
-        x = concat((flip(head, axis), x, flip(tail, axis)), axis)
-    return x
+    return apply(Extend(tuple(before for before, _ in widths), tuple(after for _, after in widths), mode.lower()), x)
 
 
 # Sequences -----------------------------------------------------------------------------------------------------------

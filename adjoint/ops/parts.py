@@ -6,14 +6,13 @@ Axes may be negative.  Raise TypeError for what is not a Tensor or no int, Value
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from adjoint.ir.op import made
 from adjoint.ir.ops.conversion import Cast
-from adjoint.ir.ops.indexing import Gather
+from adjoint.ir.ops.extend import Extend
 from adjoint.ir.ops.shape import Concat, Pad, Reshape, Reverse, Roll, Slice
 from adjoint.ir.types import BOOL, tensor
 from adjoint.ops.arguments import (
@@ -344,20 +343,14 @@ def padded(op: str, argument: str, x: Tensor, widths: tuple[int, ...], kind: str
     for along, (before, after) in enumerate(pairs):
         length = x.shape[along]
         limit = {"reflect": length - 1, "circular": length}.get(kind, max(before, after) if length else 0)
-        if max(before, after) > limit:
+        if max(before, after) > max(0, limit):
             raise wrong(op, argument, f"at most {limit} along axis {along} in mode '{kind}'", (before, after))
-        if (before, after) != (0, 0):
-            check_memory(op, f"a result of {length + before + after} slices along axis {along}", 8 * (length + before + after))
-            places = np.arange(-before, length + after)
-            match kind:
-                case "reflect":
-                    wanted = length - 1 - np.abs(length - 1 - np.abs(places))
-                case "replicate":
-                    wanted = np.clip(places, 0, length - 1)
-                case _:
-                    wanted = places % length
-            x = apply(made(Gather, along), x, Tensor(wanted))
-    return x
+        if max(0, -before) + max(0, -after) > length:
+            raise wrong(op, argument, f"no more cut off than there is along axis {along} of {x.shape}", (before, after))
+    wide = [length + before + after for length, (before, after) in zip(x.shape, pairs, strict=True)]
+    check_memory(op, f"a result of shape {tuple(wide)}", math.prod(wide) * x.dtype.size)
+    low, high = tuple(before for before, _ in pairs), tuple(after for _, after in pairs)
+    return apply(Extend(low, high, "edge" if kind == "replicate" else kind), x)
 
 
 def framed(x: Tensor, pairs: Sequence[tuple[int, int]], filling: bool | int | float) -> Tensor:

@@ -1,4 +1,4 @@
-"""Results that are put together, along each axis, of segments of an operand: padded and rolled tensors.
+"""Results that are put together, along each axis, of segments of an operand: padded, extended and rolled tensors.
 
 Each element of the result is written once, by one loop nest: a unit is a row of the last axis, of which each segment has a loop.
 """
@@ -18,10 +18,14 @@ __all__ = ["Segment", "emit_segments"]
 
 
 class Segment(NamedTuple):
-    """A part of the result along an axis: `count` elements of the operand from `start` on; one value everywhere if `start` is None."""
+    """A part of the result along an axis: `count` elements of the operand from `start` on; one value everywhere if `start` is None.
+
+    step  1; or -1 if the operand is read backwards from `start`, 0 if the element at `start` is repeated
+    """
 
     count: int
     start: int | None
+    step: int = 1
 
 
 Segments = list[Segment]
@@ -78,9 +82,10 @@ def _merged(lengths: Sequence[int], axes: Sequence[Segments]) -> tuple[list[int]
     merged: list[Segments] = []
     for length, axis in zip(lengths, axes, strict=True):
         axis = [segment for segment in axis if segment.count != 0]
-        if kept and len(axis) == 1 and axis[0].start == 0 and axis[0].count == length:
+        whole = len(axis) == 1 and axis[0].start == 0 and axis[0].count == length and axis[0].step == 1
+        if kept and whole and all(segment.step == 1 for segment in merged[-1]):
             kept[-1] *= length
-            merged[-1] = [Segment(count * length, None if start is None else start * length) for count, start in merged[-1]]
+            merged[-1] = [Segment(count * length, None if start is None else start * length) for count, start, _ in merged[-1]]
         else:
             kept.append(length)
             merged.append(axis)
@@ -91,7 +96,7 @@ def _place(k: Kernel, axis: Segments, index: Any, suffix: str) -> tuple[Any, lis
     """Return the index in the operand of the result's row `index` along an axis, and the conditions under which it has one."""
     if any(segment.start is None for segment in axis):
         low = axis[0].count if axis[0].start is None else 0
-        (count, start), = [(count, start) for count, start in axis if start is not None]
+        (count, start), = [(count, start) for count, start, _ in axis if start is not None]
         first = k.size(low, f"low{suffix}") if low else 0
         conditions = [k.greater_equal(index, first)] if low else []
         if axis[-1].start is None:
@@ -99,12 +104,18 @@ def _place(k: Kernel, axis: Segments, index: Any, suffix: str) -> tuple[Any, lis
         return index - first if start == 0 else index - first + k.size(start, f"start{suffix}"), conditions
     place: Any = None
     end = sum(segment.count for segment in axis)
-    for number, (count, start) in reversed(list(enumerate(axis))):
+    for number, (count, start, step) in reversed(list(enumerate(axis))):
         end = end - count
-        shift = (start or 0) - end
-        own = index if shift == 0 else index + k.size(shift, f"shift{suffix}_{number}")
+        own = _moved(k, index, (start or 0) - end * step, step, f"shift{suffix}_{number}")
         place = own if place is None else k.select(k.less(index, k.size(end + count, f"end{suffix}")), own, place)
     return 0 if place is None else place, []
+
+
+def _moved(k: Kernel, index: Any, shift: Any, step: int, name: str) -> Any:
+    """Return `shift + step * index`, where the shift is a run-time size of this name."""
+    if step == 1:
+        return index if shift == 0 else index + k.size(shift, name)
+    return k.size(shift, name) if step == 0 else k.size(shift, name) - index
 
 
 def _row(
@@ -118,13 +129,14 @@ def _row(
     """
     end: int = 0
     edge: Any = 0
-    for number, (count, start) in enumerate(segments):
+    for number, (count, start, step) in enumerate(segments):
         first, end = edge, end + count
         edge = k.size(end, f"edge{number}")
         bounds = (first, edge)
         if part is not None:
             bounds = (k.maximum_of(first, part[0]) if number else part[0], k.minimum_of(edge, part[1]))
-        shift = 0 if start is None else start - (end - count)
-        moved = x_at if shift == 0 else x_at + k.size(shift, f"from{number}")
+        shift = 0 if start is None else start - (end - count) * step
+        moved = x_at if step == 1 and shift == 0 else x_at + k.size(shift, f"from{number}")
         with k.loop(*bounds, "j") as j:
-            k.store(out, out_at + j, filling if start is None else x[moved + j])
+            place = moved + j if step == 1 else moved - j if step < 0 else moved
+            k.store(out, out_at + j, filling if start is None else x[place])
