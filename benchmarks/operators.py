@@ -73,7 +73,8 @@ SMOOTH = {
     "shapes": (
         "m.T * 2", "f.cat((x, y))", "f.cat((m, m_2), 1)", "f.stack((x, y))", "f.stack((x, y), 1)", "f.flip(x, (0,))", "f.flip(m, (0,))",
         "f.roll(x, 7, 0)", "x[1:]", "x[::2]", "m[1:, :-1]", "f.tril(m)", "f.triu(m)", "f.pad(m, (1, 2))", "f.tile(m, (2, 1))",
-        "t.permute(0, 2, 1) * 2", "f.diff(x)", "f.repeat_interleave(x, 2)",
+        "t.permute(0, 2, 1) * 2", "f.diff(x)", "f.repeat_interleave(x, 2)", "m[1:] - m[:-1]", "m[:, 1:] + m_2[:, :-1]", "x[::2] * x[1::2]",
+        "f.flip(m, (1,)) * 2",
     ),
     "gathering": (
         "x[i]", "m[rows]", "f.gather(x, 0, i)", "f.index_select(m, 0, rows)", "f.embedding(rows, m)", "f.scatter_add(x, 0, i, y)",
