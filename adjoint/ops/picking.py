@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.ir.op import made
+from adjoint.ir.ops.along import CumSum
 from adjoint.ir.ops.conversion import Select, StopGradient
 from adjoint.ir.ops.indexing import Gather, Iota, OneHot, ScatterAdd
 from adjoint.ir.ops.shape import Broadcast, Transpose
@@ -29,11 +30,12 @@ from adjoint.ops.arguments import (
     operand,
     wrong,
 )
-from adjoint.ops.parts import parted, slice, stack
+from adjoint.ops.parts import concat, parted, slice, stack
 from adjoint.ops.shapes import broadcast_to, moveaxis, reshape, squeeze
 from adjoint.runtime.process.tracer import not_recording
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host, emitting, explained, needs_values
+from adjoint.runtime.tensor.sizes_of_values import columns, nonzero_places
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = [
@@ -128,7 +130,6 @@ def masked_select(input: Any, mask: Any) -> Tensor:
     x, chosen = operand("MaskedSelect", input), operand("MaskedSelect", mask, "mask")
     if chosen.dtype is not BOOL:
         raise wrong("MaskedSelect", "mask", "a Tensor of Bool", chosen, TypeError)
-    needs_values("MaskedSelect", "it has as many elements as the mask has true ones")
     try:
         joint = broadcast_shapes(x.shape, chosen.shape)
     except ValueError:
@@ -139,18 +140,21 @@ def masked_select(input: Any, mask: Any) -> Tensor:
 def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
     """Return the coordinates of the elements that are not 0, Int64: [n, rank], or a tuple of one tensor for each axis."""
     x = operand("NonZero", input)
-    needs_values("NonZero", "it has a row for each element that is not 0")
-    columns = tuple(Tensor(places, I64) for places in x.asnumpy().nonzero()) if x.ndim else ()
+    if emitting():
+        found = nonzero_places("NonZero", "it has a row for each element that is not 0", x)
+        return columns(found) if flag("NonZero", "as_tuple", as_tuple) else found
+    along = tuple(Tensor(found, I64) for found in x.asnumpy().nonzero()) if x.ndim else ()
     if flag("NonZero", "as_tuple", as_tuple):
-        return columns
-    return stack(columns, 1) if columns else reshape(Tensor([], I64), (int(x.item() != 0), 0))
+        return along
+    return stack(along, 1) if along else reshape(Tensor([], I64), (int(x.item() != 0), 0))
 
 
 def unique(input: Any) -> tuple[Tensor, Tensor]:
     """Return the different elements in order of first occurrence, and for each element the index of its value, Int32, in its shape.
     """
     x = operand("Unique", input)
-    needs_values("Unique", "it has as many elements as there are different ones")
+    if emitting():
+        return _unique_in_a_graph(x)
     with not_recording():
         ordered, order = apply(made(Sort, False), reshape(x, (-1,)))
     values, places = ordered.asnumpy(), order.asnumpy()
@@ -163,6 +167,26 @@ def unique(input: Any) -> tuple[Tensor, Tensor]:
     numbers = np.empty(len(values), np.int32)
     numbers[places] = rank[np.cumsum(begins) - 1]
     return Tensor(values[begins][by_occurrence], x.dtype), Tensor(numbers.reshape(x.shape), I32 if x.dtype is not I64 else I64)
+
+
+def _unique_in_a_graph(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return what `unique` returns, computed by operators."""
+    small = I32 if x.dtype is not I64 else I64
+    flat = apply(StopGradient(), reshape(x, (-1,)))
+    if flat.shape[0] == 0:
+        return flat, apply(Broadcast(tensor(small, x.shape)), constant(0, small))
+    ordered, order = apply(made(Sort, False), flat)
+    before, after = ordered[:-1], ordered[1:]
+    differs = (after != before).logical_and(before == before)  # all NaN count as one value; in the order they are last
+    begins = concat((apply(Broadcast(tensor(BOOL, (1,))), constant(True, BOOL)), differs))
+    (starts,) = columns(nonzero_places("Unique", "it has as many elements as there are different ones", begins))
+    # The sort is stable: each group begins with its first occurrence.
+    _, by_occurrence = apply(made(Sort, False), apply(made(Gather, 0), order, starts))
+    _, rank = apply(made(Sort, False), by_occurrence)
+    _, back = apply(made(Sort, False), order)
+    group = apply(made(CumSum, 0), begins.astype(I64)) - 1
+    numbers = apply(made(Gather, 0), apply(made(Gather, 0), rank, group), back).astype(small)
+    return apply(made(Gather, 0), apply(made(Gather, 0), ordered, starts), by_occurrence), reshape(numbers, x.shape)
 
 
 def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:

@@ -34,6 +34,7 @@ from adjoint.runtime.memory.watching import observations
 from adjoint.runtime.process.tracer import state, tracing
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host, emitting, is_run_time_number, needs_values
+from adjoint.runtime.tensor.sizes_of_values import columns, nonzero_places
 from adjoint.runtime.tensor.stored_number import stored_number
 from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, constant, wrap
 
@@ -150,8 +151,9 @@ def _parsed(entry: Any) -> list[Any]:
     """
     if isinstance(entry, Tensor) and entry.dtype.is_integer:
         return [int(entry.item())] if entry.ndim == 0 and not emitting() else [_Places(entry)]
-    if isinstance(entry, Tensor) and entry.dtype is BOOL:
-        needs_values("Tensor[...]", "it has as many elements as the mask has true ones")
+    if isinstance(entry, Tensor) and entry.dtype is BOOL and emitting():
+        found = nonzero_places("Tensor[...]", "it has as many elements as the mask has true ones", entry)
+        return [_Places(column, size) for column, size in zip(columns(found), entry.shape, strict=True)]
     if not isinstance(entry, (Tensor, np.ndarray, list, bool, np.bool_)):
         try:
             return [operator.index(entry)]

@@ -200,7 +200,7 @@ class AnySize:
         subject  the function and its arguments
         """
         lowered = lowered_for_any_size(subject)
-        if lowered is None:
+        if lowered is None or lowered.counted:
             return None
         graph = lowered.graph
         calls = [part for site in graph.sites.values() for part in (site.arguments, site.output)]

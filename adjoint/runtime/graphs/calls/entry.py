@@ -6,6 +6,7 @@ alike.  The names of the ways are those of `reports.ways`, which reports use:
     class       ways of its calls                                 chosen when
 
     AsGraph     one function, in pieces, as parsed, on a tape     no hook in the graph may replace a value or change state
+    ByCount     in parts, by count                                values decide a size in the graph
     Looking     with hooks that look, left the graph              its hooks are expected to change nothing: checked after each one
     InTwoParts  in two parts                                      the graph can be split behind user code; each part is checked likewise
     AlongPath   along the path                                    hooks may change values, and branches or loops depend on tensors
@@ -24,6 +25,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -42,11 +44,13 @@ from adjoint.runtime.graphs.inputs.callables import definition_of, names_of, sym
 from adjoint.runtime.graphs.inputs.templates import Template, flatten
 from adjoint.runtime.graphs.lock import lowering_lock
 from adjoint.runtime.graphs.lowering.forward_hooks import hooked_outline, outline_of
-from adjoint.runtime.graphs.lowering.lowering import Lowered, Subject, continued
+from adjoint.runtime.graphs.lowering.lowering import Lowered, Subject, continued, lowered
 from adjoint.runtime.graphs.reports.history import NO_REASON, CallCounts, MadeGraph
 from adjoint.runtime.graphs.reports.ways import (
     ALWAYS_CALLED,
     CODE_OF_THE_USER,
+    COUNTED,
+    COUNTS,
     EAGERLY,
     FIRST,
     FIRST_CALLS,
@@ -72,6 +76,7 @@ from adjoint.runtime.graphs.reports.ways import (
     Way,
     Why,
 )
+from adjoint.runtime.graphs.running.counted_sizes import LEAST, CountedParts, OtherCount, counted_parts
 from adjoint.runtime.graphs.running.observed_hooks import Beginning
 from adjoint.runtime.graphs.running.observed_runs import ObservedRun, UnrecordedRun, observed
 from adjoint.runtime.graphs.running.optimised import Alone, reason
@@ -221,6 +226,9 @@ def _way_of(graph: BoundGraph, call: Call) -> CallWay:
 
     call  the first call
     """
+    if graph.lowered.counted:
+        parts = counted_parts(graph.lowered.graph, graph.lowered.counted, ())
+        return Eagerly(graph, functools.partial(_why_counted, parts), _always) if isinstance(parts, str) else ByCount(graph, parts)
     if not graph.leaves:
         return AsGraph(graph)
     looking = Looking(graph, call)
@@ -233,11 +241,17 @@ def _way_of(graph: BoundGraph, call: Call) -> CallWay:
 
 def _way_on_tape(graph: BoundGraph) -> CallWay:
     """Return the object that runs calls of a graph on a tape, that is, while a gradient around them is recorded."""
+    if graph.lowered.counted:
+        return Eagerly(graph, functools.partial(_why_counted, "a gradient is taken of what calls it"), _always)
     return _otherwise(graph, _why_recorded) if graph.leaves else AsGraph(graph)
 
 
 def _why_not_observed(graph: BoundGraph, call: Call) -> Why:
     return graph.why_not_observed
+
+
+def _why_counted(why: str, call: Call) -> Why:
+    return Why(COUNTS, why)
 
 
 def _why_recorded(call: Call) -> Why:
@@ -317,6 +331,54 @@ def why_parsed(graph: BoundGraph, tensors: Sequence[Tensor] = ()) -> Why:
     if any(x._hooks for x in (*tensors, *graph.lowered.graph.state.values())):
         return Why(WAITING_HOOK)
     return Why(NOT_OPTIMISED, reason(graph.lowered.graph) or "it calls Python where only a tape or a run of its own knows what for")
+
+
+class ByCount:
+    """Runs calls of a graph in which values decide sizes: in parts, one after the other.
+
+    The graph is for any numbers from 2 on.  A call that meets 0 or 1 begins again in a graph that is made for that.
+    """
+
+    def __init__(self, graph: BoundGraph, parts: CountedParts):
+        self._graph = graph
+        self._forms: dict[tuple[int | None, ...], tuple[BoundGraph, CountedParts | str]] = {(): (graph, parts)}
+        self._last: tuple[int | None, ...] = ()
+
+    def run(self, call: Call) -> Any:
+        known, numbers = call.known, self._last
+        while True:
+            graph, parts = self._forms.get(numbers, (self._graph, ""))
+            if not parts or not graph.lowered.guards.holds():
+                graph, parts = self._forms[numbers] = self._made(call, numbers)
+            if isinstance(parts, str) or not parts.fits(call.tensors):
+                why = Why(COUNTS, parts) if isinstance(parts, str) else Why(WAITING_HOOK)
+                return Eagerly(graph, lambda call: why, lambda: False).run(call)
+            graph.checked(call)
+            try:
+                results = parts.run(call.tensors)
+            except OtherCount as other:
+                found = [*numbers, *(None,) * (other.place + 1 - len(numbers))]
+                found[other.place] = other.number if other.number < LEAST else None
+                while found and found[-1] is None:
+                    found.pop()
+                numbers = tuple(found)
+                continue
+            self._last = numbers
+            if known.calls is not None:
+                known.calls.took(graph.record, COUNTED)
+            return graph.returned(results, call.tensors)
+
+    def _made(self, call: Call, numbers: tuple[int | None, ...]) -> tuple[BoundGraph, CountedParts | str]:
+        """Return the graph for these numbers, and the object that runs it in parts; a text that says why if there is none.
+
+        numbers  for each size that values decide the number; None for any from 2 on
+        """
+        known = call.known
+        with lowering_lock.current:
+            kind = flatten((tuple(call.tensors), {}))[0] if call.template is None else call.template
+            made = lowered(replace(subject_for(known.call, kind, call.named, known.constant), counts=numbers))
+            graph = BoundGraph(made, kind, self._graph.record, None, known.count)
+            return graph, counted_parts(made.graph, made.counted, numbers)
 
 
 class Looking:

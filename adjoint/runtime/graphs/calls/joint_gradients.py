@@ -107,6 +107,8 @@ def joint_gradient(lowered: Lowered, template: Template, of: GradientOf) -> Join
         return "Python makes its result"
     if lowered.written:
         return "an argument is written in place"
+    if lowered.counted:
+        return "values decide a size in it"
     if not runs_alone(general):
         return "code of the user's runs in it"
     values = general.function.body.results[: len(slots_of(outline))]

@@ -33,11 +33,16 @@ class Assumptions:
     begun    the values of such places at the beginning of a call, if they differ from the present ones
     sizes    True if sizes of the arguments differ from call to call
     numbers  True for an attempt in which numbers among the arguments are inputs
+    counts   for each size that values decide, in their order, the number for which the graph is made; None for any from 2 on, as for those
+             that are not listed.  None in place of the list if values may decide no size
+    counted  the names of the sizes that values decide
     """
 
     def __init__(self, known: dict[Any, Any], asks: bool, state: Sequence[OutsidePlace] = (), begun: Any = None,
-                 sizes: bool = False, numbers: bool = False):
+                 sizes: bool = False, numbers: bool = False, counts: Sequence[int | None] | None = None):
         self.known, self.asks, self.state, self.begun, self.sizes, self.numbers = known, asks, state, begun, sizes, numbers
+        self.counts = counts
+        self.counted: list[str] = []
         self.taken: dict[Any, Any] = {}
         self.sites: dict[str, Any] = {}
         self.guessed = False

@@ -71,14 +71,15 @@ class Lowered:
     sites      for each node that calls such hooks, by symbol (the name in the IR), its site
     begun      the Python state (attributes, variables) that it reads and writes, as it is at the beginning of a call
     rewritten  the tensors from outside of the graph that it writes
+    counted    the names of the sizes that values decide, in the order of the calls that need them
     """
 
     def __init__(
         self, graph: Graph, guards: Guards, outline: Any, written: tuple[int, ...], decisions: dict[Any, Any], sites: dict[str, Any],
-        begun: Begun, rewritten: Sequence[Tensor],
+        begun: Begun, rewritten: Sequence[Tensor], counted: Sequence[str] = (),
     ):
         self.graph, self.guards, self.outline, self.written = graph, guards, outline, written
-        self.decisions, self.sites, self.begun, self.rewritten = decisions, sites, begun, rewritten
+        self.decisions, self.sites, self.begun, self.rewritten, self.counted = decisions, sites, begun, rewritten, counted
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,7 @@ class Subject:
     names      names of the tensors among the arguments
     constant   keys of attributes and variables whose numbers Python needs to know; lowering adds those that it finds
     tries_numbers  True in an attempt with numbers as inputs: where Python fails on one, a graph with constants is made instead
+    counts     for each size that values decide the number for which the graph is made; None for any number from 2 on
     """
 
     call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any]
@@ -101,6 +103,7 @@ class Subject:
     names: Sequence[str] = ()
     constant: set[Any] = field(default_factory=set)
     tries_numbers: bool = False
+    counts: tuple[int | None, ...] = ()
 
 
 def lowered(subject: Subject) -> Lowered:
@@ -212,7 +215,8 @@ class _Attempt:
                 restless, disturbed = False, 0
                 while True:
                     sizes_differ = not all(t.is_static for t in subject.arguments.types)
-                    assumptions = Assumptions(decisions, asks, self._state, self._begun, sizes_differ, subject.tries_numbers)
+                    counts = None if sizes_differ or subject.tries_numbers else subject.counts
+                    assumptions = Assumptions(decisions, asks, self._state, self._begun, sizes_differ, subject.tries_numbers, counts)
                     state.tracer = lowering = Lowering(subject, assumptions, restless)
                     try:
                         made = lowering.run()
@@ -261,7 +265,7 @@ class Lowering:
         Cuts              values inside of `_no_grad`                             what replaces them
         Hosts             Python functions that run with the graph
         RunTimeNumbers    numbers known when the graph runs
-        Operations        ops, writes, random draws
+        Operations        ops, writes, random draws, sizes that values decide
         ValueHooks        hooks on values
         PythonState       attributes and names outside that parsed code writes    what they hold at the beginning
         Reads             reads of the program around, as guards
@@ -309,6 +313,7 @@ class Lowering:
         owner.number, owner.either, owner.host_number, owner.check = numbers.number, numbers.either, hosts.number, hosts.check
 
         self.emit, self.write, self.draw, self.undrawn = operations.emit, operations.write, operations.draw, operations.undrawn
+        self.size_of_values = operations.size_of_values
         self.attach, self.hook, self.registered_inside = hooks.attach, hooks.hook, hooks.registered_inside
         self.check, self.effect, self.convert, self.call = hosts.check, hosts.effect, instances.convert, frontend.call
         self.with_around = frontend.with_around
@@ -378,7 +383,7 @@ class Lowering:
         module = Module({s: x.type for s, x in symbols.tensors.items()}, dict(symbols.declared), {subject.symbol: function})
         graph = Graph(module, subject.symbol, symbols.tensors, symbols.hosts, self._cells.sites, tuple(self._made.cells))
         return Lowered(graph, self.guards, outline, written, self._assumptions.taken, self._assumptions.sites, self.python.begun(),
-                       symbols.rewritten())
+                       symbols.rewritten(), tuple(self._assumptions.counted))
 
     def end(self) -> None:
         """Drop the parts when the graph is made, so that cells and other objects are freed at once.  Nothing can be lowered afterwards.

@@ -78,6 +78,8 @@ PARSED = Way("as parsed", True, "The graph runs in compiled pieces, not optimise
 NEW_SIZE = Way("new size", True, "The graph for any size runs node by node, with the kernels of eager mode: a graph for a size that comes "
                "once would cost more.")
 RECORDED = Way("on a tape", True, "Every node of the graph is recorded on the tape of a gradient that is taken around the call.")
+COUNTED = Way("in parts, by count", True, "Values decide a size in the graph: what comes before it runs and counts, and what comes after it runs as a "
+              "graph for any number.")
 TWO_PARTS = Way("in two parts", False, "The graph runs up to some hook, and what comes after that as a graph of its own.")
 PATH = Way("along the path", False, "Tensors decide what runs in the graph, and a hook may return anything: the graph runs node by "
            "node, and the value of each node is kept until the call ends.")
@@ -86,7 +88,7 @@ EAGERLY = Way("eagerly", False, "The function runs in the place of its graph, as
 LEFT = Way("left the graph", False, "A hook has returned or changed something that the graph was not made for. The call goes on in the "
            "graph for that, from where it was; what had run before is run again, but for hooks and other effects.")
 
-WAYS = (ONE_FUNCTION, LOOKED, GRADIENT, PIECES, PARSED, NEW_SIZE, RECORDED, TWO_PARTS, PATH, EAGERLY, LEFT)
+WAYS = (ONE_FUNCTION, LOOKED, GRADIENT, PIECES, PARSED, NEW_SIZE, COUNTED, RECORDED, TWO_PARTS, PATH, EAGERLY, LEFT)
 
 # -- reasons ---------------------------------------------------------------------------------------------------------------
 NONE = Reason("none", "")
@@ -108,11 +110,12 @@ OFTEN_LEFT = Reason("left too often", "its hooks have made calls leave the graph
                     "Let the hooks return None where they change nothing.")
 ALWAYS_CALLED = Reason("always called", "a forward hook is to be called even if a Cell raises", "Register it without `always_call=True`.")
 NOT_OBSERVABLE = Reason("hooks cannot be observed", "{}")
+COUNTS = Reason("counted size", "values decide a size in it, and {}", "Call what decides the size outside of the graph.")
 RECORDED_WITH_HOOKS = Reason("recorded with hooks", "a gradient is taken of what calls it, and forward hooks run in it",
                              "Put the call that takes the gradient under `jit` too.")
 
 REASONS = (NONE, FIRST_CALLS, WRITTEN, SHARED, RESULT, CODE_OF_THE_USER, NOT_OPTIMISED, WAITING_HOOK, RECORDED_AROUND, NEEDS_TAPE,
-           SIZE_ONCE, HOOK_CHANGES, OFTEN_LEFT, ALWAYS_CALLED, NOT_OBSERVABLE, RECORDED_WITH_HOOKS)
+           SIZE_ONCE, HOOK_CHANGES, OFTEN_LEFT, ALWAYS_CALLED, NOT_OBSERVABLE, COUNTS, RECORDED_WITH_HOOKS)
 
 # -- causes ----------------------------------------------------------------------------------------------------------------
 FIRST = Cause("first call", "The function has no graph yet.")
