@@ -32,7 +32,7 @@ from adjoint.runtime.graphs.inputs.argument_text import filling
 from adjoint.runtime.graphs.inputs.outline import OutlineSlot, Remade, expression_of, slots_of
 from adjoint.runtime.graphs.inputs.templates import Template
 from adjoint.runtime.graphs.lock import lowering_lock
-from adjoint.runtime.graphs.lowering.graph_sizes import LEAST, GraphSize
+from adjoint.runtime.graphs.lowering.graph_sizes import LEAST, GraphSize, with_numbers
 from adjoint.runtime.graphs.lowering.lowering import Lowered, Subject, lowered_for_any_size
 from adjoint.runtime.graphs.running.node_by_node import InOrder
 from adjoint.runtime.graphs.running.optimised import Alone, optimised_alone, optimised_for_any_size, runs_alone
@@ -225,7 +225,7 @@ class AnySize:
             alone = Alone(self._inferences.numbered(self._optimised, sizes), self._differentiates, self._nodes, self._hooked)
         except (ValueError, TypeError, CompileError):
             return None
-        outline = mapped(known.outline, functools.partial(_with_numbers, sizes))
+        outline = mapped(known.outline, functools.partial(with_numbers, sizes))
         graph = SizedGraph(known.graph, sizes, self._derived)
         return Lowered(graph, known.guards, outline, known.written, known.decisions, known.sites, known.begun,
                        known.rewritten), alone
@@ -331,14 +331,6 @@ def _values(region: Region) -> Iterator[Value]:
         yield from node.results
         for inner in node.regions:
             yield from _values(inner)
-
-
-def _with_numbers(sizes: Mapping[str, int], leaf: Any) -> Any:
-    if isinstance(leaf, GraphSize):
-        return leaf.plain().substituted(sizes)
-    if isinstance(leaf, OutlineSlot):
-        return dataclasses.replace(leaf, type=substituted(leaf.type, sizes))
-    return leaf
 
 
 def _leaves(value: Any) -> list[Any]:

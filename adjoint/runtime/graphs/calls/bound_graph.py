@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from adjoint.frontend import errors
@@ -15,6 +16,7 @@ from adjoint.runtime.graphs.inputs.argument_text import argument_text, filling
 from adjoint.runtime.graphs.inputs.callables import definition_of
 from adjoint.runtime.graphs.inputs.outline import expression_of, filled, slots_of
 from adjoint.runtime.graphs.inputs.templates import Template
+from adjoint.runtime.graphs.lowering.graph_sizes import with_numbers
 from adjoint.runtime.graphs.lowering.lowering import Lowered
 from adjoint.runtime.graphs.reports.history import MadeGraph
 from adjoint.runtime.graphs.reports.ways import HOOK_CHANGES, NOT_OBSERVABLE, Way, Why
@@ -28,6 +30,7 @@ from adjoint.runtime.hooks.firing import AFTER_CONSTRUCT, BEFORE_CONSTRUCT, Forw
 from adjoint.runtime.hooks.handles import described, subject_of
 from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.structure import mapped
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["BoundGraph"]
@@ -145,20 +148,22 @@ class BoundGraph:
         return self.lowered.guards.alive()
 
     # -- after it --------------------------------------------------------------------------------------------------------
-    def returned(self, results: list[Tensor], tensors: Sequence[Tensor]) -> Any:
+    def returned(self, results: list[Tensor], tensors: Sequence[Tensor], counted: Mapping[str, int] = MappingProxyType({})) -> Any:
         """Return the result of the function, after writing the arguments that the function writes in place.
 
         results  the tensors that the graph has computed
         tensors  the tensors among the arguments
+        counted  the numbers for the sizes that values decide, by name
         """
         lowered, slots = self.lowered, self.slots
-        if self.fill is not None:
+        if self.fill is not None and not counted:
             return self.fill(*results)
         for i, value in zip(lowered.written, results[len(slots) :], strict=True):
             tensors[i].overwrite(value)
         leaves = [x if slot.category == "tensor" else _CONVERTING[f"{slot.category}_of"](x)
                   for slot, x in zip(slots, results, strict=False)]
-        return filled(lowered.outline, leaves)
+        outline = mapped(lowered.outline, functools.partial(with_numbers, counted)) if counted else lowered.outline
+        return filled(outline, leaves)
 
     def changed_by(self, symbol: str) -> Why:
         """Return the reason, for reports, why a call could not be finished in this graph: the text names the hooks that changed something.

@@ -43,7 +43,9 @@ from adjoint.runtime.graphs.guards.references import reference
 from adjoint.runtime.graphs.inputs.callables import definition_of, names_of, symbol_of
 from adjoint.runtime.graphs.inputs.templates import Template, flatten
 from adjoint.runtime.graphs.lock import lowering_lock
+from adjoint.runtime.graphs.lowering.assumptions import Counts
 from adjoint.runtime.graphs.lowering.forward_hooks import hooked_outline, outline_of
+from adjoint.runtime.graphs.lowering.graph_sizes import LEAST
 from adjoint.runtime.graphs.lowering.lowering import Lowered, Subject, continued, lowered
 from adjoint.runtime.graphs.reports.history import NO_REASON, CallCounts, MadeGraph
 from adjoint.runtime.graphs.reports.ways import (
@@ -76,7 +78,7 @@ from adjoint.runtime.graphs.reports.ways import (
     Way,
     Why,
 )
-from adjoint.runtime.graphs.running.counted_sizes import LEAST, CountedParts, OtherCount, counted_parts
+from adjoint.runtime.graphs.running.counted_sizes import CountedParts, OtherCount, counted_parts
 from adjoint.runtime.graphs.running.observed_hooks import Beginning
 from adjoint.runtime.graphs.running.observed_runs import ObservedRun, UnrecordedRun, observed
 from adjoint.runtime.graphs.running.optimised import Alone, reason
@@ -90,6 +92,9 @@ __all__ = ["AsGraph", "CallWay", "Eagerly", "Entry", "Looking", "kept", "shown",
 _GRAPH, _NODE, _GUARD = 6000, 1200, 1800
 """Estimated bytes that are charged to the memory budget: for a graph, for each of its nodes, and for each of its guards."""
 
+
+_MOST_COUNTS = 32
+"""How many graphs of one function are kept for different numbers of the sizes that values decide."""
 
 _WhyNot = Callable[[Call], Why]
 """A function that is called with a Call and returns the reason why this call does not run as a graph, for reports."""
@@ -227,7 +232,7 @@ def _way_of(graph: BoundGraph, call: Call) -> CallWay:
     call  the first call
     """
     if graph.lowered.counted:
-        parts = counted_parts(graph.lowered.graph, graph.lowered.counted, ())
+        parts = counted_parts(graph.lowered)
         return Eagerly(graph, functools.partial(_why_counted, parts), _always) if isinstance(parts, str) else ByCount(graph, parts)
     if not graph.leaves:
         return AsGraph(graph)
@@ -336,12 +341,14 @@ def why_parsed(graph: BoundGraph, tensors: Sequence[Tensor] = ()) -> Why:
 class ByCount:
     """Runs calls of a graph in which values decide sizes: in parts, one after the other.
 
-    The graph is for any numbers from 2 on.  A call that meets 0 or 1 begins again in a graph that is made for that.
+    The graph is for any numbers from 2 on, or for certain ones where Python needs to know them.  A call that meets another number begins
+    again in a graph that is made for that.
     """
 
     def __init__(self, graph: BoundGraph, parts: CountedParts):
         self._graph = graph
         self._forms: dict[tuple[int | None, ...], tuple[BoundGraph, CountedParts | str]] = {(): (graph, parts)}
+        """By the numbers that the graph of a form is for, as `Counts.known`."""
         self._last: tuple[int | None, ...] = ()
 
     def run(self, call: Call) -> Any:
@@ -349,16 +356,19 @@ class ByCount:
         while True:
             graph, parts = self._forms.get(numbers, (self._graph, ""))
             if not parts or not graph.lowered.guards.holds():
+                self._forms.pop(numbers, None)
+                while len(self._forms) >= _MOST_COUNTS:
+                    del self._forms[next(iter(self._forms))]
                 graph, parts = self._forms[numbers] = self._made(call, numbers)
             if isinstance(parts, str) or not parts.fits(call.tensors):
                 why = Why(COUNTS, parts) if isinstance(parts, str) else Why(WAITING_HOOK)
                 return Eagerly(graph, lambda call: why, lambda: False).run(call)
             graph.checked(call)
             try:
-                results = parts.run(call.tensors)
+                results, counted = parts.run(call.tensors)
             except OtherCount as other:
                 found = [*numbers, *(None,) * (other.place + 1 - len(numbers))]
-                found[other.place] = other.number if other.number < LEAST else None
+                found[other.place] = other.number if graph.lowered.exact or other.number < LEAST else None
                 while found and found[-1] is None:
                     found.pop()
                 numbers = tuple(found)
@@ -366,7 +376,7 @@ class ByCount:
             self._last = numbers
             if known.calls is not None:
                 known.calls.took(graph.record, COUNTED)
-            return graph.returned(results, call.tensors)
+            return graph.returned(results, call.tensors, counted)
 
     def _made(self, call: Call, numbers: tuple[int | None, ...]) -> tuple[BoundGraph, CountedParts | str]:
         """Return the graph for these numbers, and the object that runs it in parts; a text that says why if there is none.
@@ -376,9 +386,9 @@ class ByCount:
         known = call.known
         with lowering_lock.current:
             kind = flatten((tuple(call.tensors), {}))[0] if call.template is None else call.template
-            made = lowered(replace(subject_for(known.call, kind, call.named, known.constant), counts=numbers))
-            graph = BoundGraph(made, kind, self._graph.record, None, known.count)
-            return graph, counted_parts(made.graph, made.counted, numbers)
+            counts = Counts(numbers, self._graph.lowered.exact)
+            made = lowered(replace(subject_for(known.call, kind, call.named, known.constant), counts=counts))
+            return BoundGraph(made, kind, self._graph.record, None, known.count), counted_parts(made)
 
 
 class Looking:

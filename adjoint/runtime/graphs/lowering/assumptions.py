@@ -8,13 +8,35 @@ there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from adjoint.frontend.changes.journal import OutsidePlace
 
-__all__ = ["Assumptions", "Site"]
+__all__ = ["Assumptions", "CountedSize", "Counts", "Site"]
 
 Site = tuple[int, str]
+
+
+class CountedSize(NamedTuple):
+    """A size that values decide when the graph runs.
+
+    name    the named size, by which a node asks for it
+    number  the number for which the graph is made; None for any from `graph_sizes.LEAST` on
+    """
+
+    name: str
+    number: int | None
+
+
+class Counts(NamedTuple):
+    """For which numbers a graph is made in which values decide sizes.
+
+    known  for each such size, in the order in which they are needed, its number; None for any from `graph_sizes.LEAST` on
+    exact  True if Python needs to know the numbers: one that is not known is taken to be the largest that is possible
+    """
+
+    known: tuple[int | None, ...] = ()
+    exact: bool = False
 
 
 class Assumptions:
@@ -33,16 +55,15 @@ class Assumptions:
     begun    the values of such places at the beginning of a call, if they differ from the present ones
     sizes    True if sizes of the arguments differ from call to call
     numbers  True for an attempt in which numbers among the arguments are inputs
-    counts   for each size that values decide, in their order, the number for which the graph is made; None for any from 2 on, as for those
-             that are not listed.  None in place of the list if values may decide no size
-    counted  the names of the sizes that values decide
+    counts   the numbers for which the graph is made of the sizes that values decide; None if values may decide no size
+    counted  the sizes that values decide, so far
     """
 
     def __init__(self, known: dict[Any, Any], asks: bool, state: Sequence[OutsidePlace] = (), begun: Any = None,
-                 sizes: bool = False, numbers: bool = False, counts: Sequence[int | None] | None = None):
+                 sizes: bool = False, numbers: bool = False, counts: Counts | None = None):
         self.known, self.asks, self.state, self.begun, self.sizes, self.numbers = known, asks, state, begun, sizes, numbers
         self.counts = counts
-        self.counted: list[str] = []
+        self.counted: list[CountedSize] = []
         self.taken: dict[Any, Any] = {}
         self.sites: dict[str, Any] = {}
         self.guessed = False

@@ -6,15 +6,17 @@ has a result only if it is the same for all sizes from `LEAST` on; otherwise Com
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from adjoint.frontend import errors
-from adjoint.ir.types import Dim, Poly, TensorType
+from adjoint.ir.types import Dim, Poly, TensorType, substituted
+from adjoint.runtime.graphs.inputs.outline import OutlineSlot
 from adjoint.runtime.process.location import user_location
 from adjoint.runtime.process.tracer import emitter
 
-__all__ = ["LEAST", "GraphSize", "shape_of", "size_of"]
+__all__ = ["LEAST", "GraphSize", "shape_of", "size_of", "with_numbers"]
 
 LEAST = 2
 """Every named size is at least this: 0 and 1 have rules of their own, as in broadcasting."""
@@ -154,6 +156,18 @@ def _bounds(size: GraphSize, other: Any) -> tuple[float, float]:
         else:
             least, most = float("-inf"), most + count * LEAST ** len(names)
     return least, most
+
+
+def with_numbers(sizes: Mapping[str, int], leaf: Any) -> Any:
+    """Return a leaf of the outline of a result with numbers in place of named sizes.
+
+    sizes  the numbers
+    """
+    if isinstance(leaf, GraphSize):
+        return leaf.plain().substituted(sizes)
+    if isinstance(leaf, OutlineSlot):
+        return replace(leaf, type=substituted(leaf.type, sizes))
+    return leaf
 
 
 def shape_of(type_: TensorType) -> tuple[Any, ...]:

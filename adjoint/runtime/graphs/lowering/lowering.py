@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from adjoint.foundation import collector
@@ -26,7 +27,7 @@ from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.inputs.outline import outlined
 from adjoint.runtime.graphs.inputs.templates import Template
-from adjoint.runtime.graphs.lowering.assumptions import Assumptions
+from adjoint.runtime.graphs.lowering.assumptions import Assumptions, CountedSize, Counts
 from adjoint.runtime.graphs.lowering.categories import value_slot
 from adjoint.runtime.graphs.lowering.cell_calls import CellCalls
 from adjoint.runtime.graphs.lowering.cuts import Cuts
@@ -71,15 +72,18 @@ class Lowered:
     sites      for each node that calls such hooks, by symbol (the name in the IR), its site
     begun      the Python state (attributes, variables) that it reads and writes, as it is at the beginning of a call
     rewritten  the tensors from outside of the graph that it writes
-    counted    the names of the sizes that values decide, in the order of the calls that need them
+    counted    the sizes that values decide, in the order of the calls that need them
+    exact      True if it is for these numbers only, since Python needs to know them
     """
 
     def __init__(
         self, graph: Graph, guards: Guards, outline: Any, written: tuple[int, ...], decisions: dict[Any, Any], sites: dict[str, Any],
-        begun: Begun, rewritten: Sequence[Tensor], counted: Sequence[str] = (),
+        begun: Begun, rewritten: Sequence[Tensor], counted: Sequence[CountedSize] = (),
+        exact: bool = False,
     ):
         self.graph, self.guards, self.outline, self.written = graph, guards, outline, written
-        self.decisions, self.sites, self.begun, self.rewritten, self.counted = decisions, sites, begun, rewritten, counted
+        self.decisions, self.sites, self.begun, self.rewritten = decisions, sites, begun, rewritten
+        self.counted, self.exact = counted, exact
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,7 @@ class Subject:
     names      names of the tensors among the arguments
     constant   keys of attributes and variables whose numbers Python needs to know; lowering adds those that it finds
     tries_numbers  True in an attempt with numbers as inputs: where Python fails on one, a graph with constants is made instead
-    counts     for each size that values decide the number for which the graph is made; None for any number from 2 on
+    counts     the numbers for which the graph is made of the sizes that values decide
     """
 
     call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any]
@@ -103,7 +107,7 @@ class Subject:
     names: Sequence[str] = ()
     constant: set[Any] = field(default_factory=set)
     tries_numbers: bool = False
-    counts: tuple[int | None, ...] = ()
+    counts: Counts = Counts()
 
 
 def lowered(subject: Subject) -> Lowered:
@@ -116,6 +120,11 @@ def lowered(subject: Subject) -> Lowered:
     subject  the function and its arguments
     """
     first = _Attempt(subject)
+    if first.raised is not None and first.counted and not subject.counts.exact:
+        # Python may need to know a size that values decide: each number then has a graph of its own.
+        exact = _Attempt(replace(subject, counts=Counts(subject.counts.known, exact=True)))
+        if exact.made is not None and not exact.found:
+            return exact.made
     places = first.found
     while places:
         attempt = _Attempt(subject, state=places)
@@ -181,6 +190,7 @@ class _Attempt:
     raised     the exception
     found      attributes and variables that differ from call to call, but were taken for constants
     numbers    the keys of those that are read each time and hold numbers
+    counted    True if values decide a size
     """
 
     def __init__(self, subject: Subject, decisions: dict[Any, Any] | None = None, state: Sequence[OutsidePlace] = (),
@@ -189,6 +199,7 @@ class _Attempt:
         self.raised: Exception | None = None
         self.found: list[OutsidePlace] = []
         self.numbers: frozenset[Any] = frozenset()
+        self.counted = False
         self._state, self._begun = state, begun
         try:
             self.made = self._made(subject, decisions or {})
@@ -240,6 +251,7 @@ class _Attempt:
                     finally:
                         self.found = [place for place in lowering.python.found if place.key not in subject.constant]
                         self.numbers = lowering.python.numbers
+                        self.counted = bool(assumptions.counted)
                         lowering.end()
             raise AssertionError("a lowering that asks assumes nothing")
         finally:
@@ -383,7 +395,7 @@ class Lowering:
         module = Module({s: x.type for s, x in symbols.tensors.items()}, dict(symbols.declared), {subject.symbol: function})
         graph = Graph(module, subject.symbol, symbols.tensors, symbols.hosts, self._cells.sites, tuple(self._made.cells))
         return Lowered(graph, self.guards, outline, written, self._assumptions.taken, self._assumptions.sites, self.python.begun(),
-                       symbols.rewritten(), tuple(self._assumptions.counted))
+                       symbols.rewritten(), tuple(self._assumptions.counted), subject.counts.exact)
 
     def end(self) -> None:
         """Drop the parts when the graph is made, so that cells and other objects are freed at once.  Nothing can be lowered afterwards.

@@ -11,7 +11,7 @@ from adjoint.ir.op import Effect, Op, with_sizes
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.state import Write
 from adjoint.ir.types import symbol
-from adjoint.runtime.graphs.lowering.assumptions import Assumptions
+from adjoint.runtime.graphs.lowering.assumptions import Assumptions, CountedSize
 from adjoint.runtime.graphs.lowering.cuts import Cuts
 from adjoint.runtime.graphs.lowering.graph_sizes import GraphSize
 from adjoint.runtime.graphs.lowering.made import Made
@@ -85,22 +85,24 @@ class Operations:
         self._regions.has_effect = True
         return self._values.tensor(self._regions.node(Draw(seed or 0)))
 
-    def size_of_values(self, op: str, why: str) -> tuple[str, Any]:
+    def size_of_values(self, op: str, why: str, most: Any) -> tuple[str, Any]:
         """Return a size that values decide when the graph runs: the name by which a node asks for it, and the size itself, a number if the
         graph is made for one.
 
         RuntimeError if the graph cannot be split here: in a branch or a loop, and where sizes or numbers among the arguments differ.
 
         op, why  the operator's name, and why its result's shape depends on values, for the message
+        most     the largest number that is possible
         """
         known = self._assumptions
         if known.counts is None or self._regions.on_a_path():
             where = "in a branch or a loop that a tensor decides" if self._regions.on_a_path() else "here"
             raise RuntimeError(f"For '{op}', the result's shape depends on values: {why}; {where}, call it outside of the graph.")
         place = len(known.counted)
-        name = f"v{place}"
-        known.counted.append(name)
-        number = known.counts[place] if place < len(known.counts) else None
+        name, number = f"v{place}", known.counts.known[place] if place < len(known.counts.known) else None
+        if number is None and known.counts.exact:
+            number = most
+        known.counted.append(CountedSize(name, number))
         if number is not None:
             return name, number
         known.sizes = True

@@ -36,15 +36,15 @@ from adjoint.passes.specialize import Inferences
 from adjoint.runtime.execution.bound_plan import BoundPlan
 from adjoint.runtime.execution.run import Run
 from adjoint.runtime.graphs.graph import Graph
+from adjoint.runtime.graphs.lowering.graph_sizes import LEAST, GraphSize
+from adjoint.runtime.graphs.lowering.lowering import Lowered
 from adjoint.runtime.graphs.running.binding import bind
 from adjoint.runtime.graphs.running.node_by_node import InOrder
 from adjoint.runtime.graphs.running.optimised import Alone, optimised_alone, runs_alone
+from adjoint.runtime.tensor.structure import mapped
 from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = ["CountedParts", "OtherCount", "counted_parts"]
-
-LEAST: Final = 2
-"""Every named size is at least this: the numbers 0 and 1 have graphs of their own."""
 
 _MOST: Final = 64
 """How many plans a part keeps, each for some numbers, the last used first."""
@@ -146,8 +146,11 @@ class CountedParts:
         """Return True if the parts may run on these arguments: no hook waits on a tensor by which a gradient may be taken."""
         return not self._differentiates or not any(x._hooks for x in (*arguments, *self._watched))
 
-    def run(self, arguments: Sequence[Tensor]) -> list[Tensor]:
-        """Run all parts, and return the results of the graph.  OtherCount where a number is met that the graph is not for."""
+    def run(self, arguments: Sequence[Tensor]) -> tuple[list[Tensor], dict[str, int]]:
+        """Run all parts, and return the results of the graph, and the numbers that were counted, by the names of the sizes.
+
+        OtherCount where a number is met that the graph is not for.
+        """
         values: dict[Atom, Tensor] = {**self._state, **dict(zip(self._params, arguments, strict=True))}
         numbers: dict[str, int] = {}
         for i, (part, takes, makes) in enumerate(self._parts):
@@ -158,18 +161,16 @@ class CountedParts:
                     raise OtherCount(cut.place, number)
                 numbers[cut.name] = number
             values.update(zip(makes, found, strict=True))
-        return [values[x] if isinstance(x, Value) else constant(x.value, tensor_type(x).dtype) for x in self._results]
+        results = [values[x] if isinstance(x, Value) else constant(x.value, tensor_type(x).dtype) for x in self._results]
+        return results, numbers
 
 
-def counted_parts(graph: Graph, names: Sequence[str], numbers: Sequence[int | None]) -> CountedParts | str:
-    """Return the object that runs a graph in parts; if it cannot run so, a text that says why.
-
-    names    the names of the sizes that values decide, in the order of the calls that need them
-    numbers  for each the number for which the graph is made; None, also for those that are not listed, for any number from 2 on
-    """
+def counted_parts(lowered: Lowered) -> CountedParts | str:
+    """Return the object that runs a graph in parts; if it cannot run so, a text that says why."""
+    graph, sizes = lowered.graph, {size.name: size for size in lowered.counted}
     if not runs_alone(graph):
         return "code of the user's runs in it"
-    function = optimised_alone(graph)
+    function = optimised_alone(_with_returned_sizes(lowered))
     if function is None:
         return "its gradient would be summed in another order than in eager mode"
     ends: dict[str, Node] = {}
@@ -181,9 +182,24 @@ def counted_parts(graph: Graph, names: Sequence[str], numbers: Sequence[int | No
     nodes = _with_late_writes(function.body.nodes, tuple(ends.values()))
     if isinstance(nodes, str):
         return nodes
-    places = list(names)
-    cuts = [_Cut(places.index(name), name, (*numbers, *(None,) * len(places))[places.index(name)]) for name in ends]
-    return _parted(graph, replace(function, body=replace(function.body, nodes=nodes)), cuts, tuple(ends.values()))
+    places = list(sizes)
+    cuts = [_Cut(places.index(name), name, sizes[name].number) for name in ends]
+    results = function.body.results[: len(graph.function.body.results)]
+    return _parted(graph, replace(function, body=replace(function.body, nodes=nodes, results=results)), cuts, tuple(ends.values()))
+
+
+def _with_returned_sizes(lowered: Lowered) -> Graph:
+    """Return the graph with further results: the places whose numbers the function returns, so that they are counted if nothing else
+    needs them.
+    """
+    graph, names = lowered.graph, set[str]()
+    mapped(lowered.outline, lambda leaf: names.update(leaf.names()) if isinstance(leaf, GraphSize) else None)
+    body = graph.function.body
+    found = {node.op.size: node.result for node in body.nodes if isinstance(node.op, NonZero) and node.op.size in names}
+    if not found:
+        return graph
+    function = replace(graph.function, body=replace(body, results=(*body.results, *found.values())))
+    return replace(graph, module=graph.module.with_function(function))
 
 
 def _with_late_writes(nodes: Sequence[Node], ends: Sequence[Node]) -> tuple[Node, ...] | str:
