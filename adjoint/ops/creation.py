@@ -108,10 +108,10 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: DType | Non
         first, last = 0, first
     if apart == 0:
         raise wrong("Arange", "step", "a number other than 0", apart)
-    if (last - first) * apart < 0 or not math.isfinite(last - first) or math.isnan(apart):
-        raise wrong("Arange", "end", f"reached from {first} in steps of {apart}", last)
     whole = not any(isinstance(v, float) for v in (first, last, apart))
-    count = max(0, -int((first - last) // apart) if whole else math.ceil((last - first) / apart))
+    if (last - first) * apart < 0 or not (whole or math.isfinite(last - first)) or math.isnan(apart):
+        raise wrong("Arange", "end", f"reached from {first} in steps of {apart}", last)
+    count = last - first if whole and apart == 1 else max(0, -int((first - last) // apart) if whole else math.ceil((last - first) / apart))
     to = dtype_or("Arange", dtype, I64 if whole else F32)
     places = apply(made(Iota, tensor(I64 if whole else F64, (count,))))
     values = places * apart if apart != 1 else places

@@ -97,7 +97,8 @@ def vstack(inputs: Any) -> Tensor:
 def parted(x: Tensor, along: int, lengths: Sequence[int]) -> tuple[Tensor, ...]:
     """Split `x` into consecutive parts along an axis."""
     parts: list[Tensor] = []
-    start, stop, step = [0] * x.ndim, list(x.shape), (1,) * x.ndim
+    start, step = [0] * x.ndim, (1,) * x.ndim
+    stop = [size if type(size) is int else None for size in x.shape]
     at = 0
     for length in lengths:
         start[along], stop[along] = at, at + length

@@ -267,7 +267,7 @@ def flat_indices(op: str, x: Tensor, indices: Tensor) -> Tensor:
     wide = indices.astype(I64, copy=False)
     places = None
     for a, column in enumerate(parted(wide, wide.ndim - 1, [1] * depth)):
-        column = squeeze(column, -1)
+        column = reshape(column, column.shape[:-1])
         column = apply(_SELECT, column < 0, column + x.shape[a], column)
         places = column if places is None else places * x.shape[a] + column
     assert places is not None

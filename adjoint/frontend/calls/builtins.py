@@ -194,7 +194,10 @@ def _len(on: Builtins, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         what = "string that contains a tensor" if isinstance(args[0], RunTimeText) else "range with a run-time number"
         raise errors.VALUE_NEEDED.at(on.world.loc, f"the length of a {what} is not known while parsing",
                                      help="compute with the tensor or number itself")
-    return on.operators.called_special(args[0], "__len__", (), lambda: len(args[0])) if len(args) == 1 else len(*args, **kwargs)
+    if len(args) != 1:
+        return len(*args, **kwargs)
+    # The length of a tensor may be a size that is not known: `len` would refuse it.
+    return on.operators.called_special(args[0], "__len__", (), lambda: args[0].__len__() if on.world.is_dynamic(args[0]) else len(args[0]))
 
 
 @_for(abs)

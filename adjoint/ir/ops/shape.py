@@ -318,10 +318,11 @@ class Concat(Op):
         parts: list[Atom] = []
         at = 0
         for operand in node.operands:
-            sizes = tensor_type(operand).sizes
-            end = at + sizes[self.axis]
-            start, stop = _with((0,) * len(sizes), self.axis, at), _with(sizes, self.axis, end)
-            parts.append(b.slice(ct, start=start, stop=stop, step=(1,) * len(sizes)))
+            shape = tensor_type(operand).shape
+            end = at + tensor_type(operand).with_shape((shape[self.axis],)).sizes[0]
+            start, stop = _with((0,) * len(shape), self.axis, at), _with(shape, self.axis, end)
+            stop = tuple([size if isinstance(size, int) else None for size in stop])
+            parts.append(b.slice(ct, start=start, stop=stop, step=(1,) * len(shape)))
             at = end
         return parts
 
@@ -345,7 +346,8 @@ def _length(start: int, stop: int, step: int) -> int:
 class Slice(ViewOp):
     """Along each axis the elements at start, start + step, ... before stop, like Python's range.
 
-    Indices count from the front; going down to the first element, stop is -1.
+    Indices count from the front; going down to the first element, stop is -1.  With the stop `none`, which needs a step of 1, they go up to
+    the last one; that is the only stop along an axis whose size has a name.
 
     x         T[s]
     result    T[the numbers of elements]
@@ -354,7 +356,7 @@ class Slice(ViewOp):
     """
 
     start: tuple[int, ...]
-    stop: tuple[int, ...]
+    stop: tuple[int | None, ...]
     step: tuple[int, ...]
     pack = "shape"
     samples = (
@@ -364,6 +366,7 @@ class Slice(ViewOp):
         sample(tensor(F32, (10,)), start=(8,), stop=(1,), step=(-3,)),
         sample(F32_234, start=(0, 1, 0), stop=(2, 3, 4), step=(1, 1, 1)),
         sample(F32_23, start=(0, 1), stop=(2, 1), step=(1, 1)),
+        sample(F32_23, start=(1, 0), stop=(None, 2), step=(1, 1), note="to the end"),
         sample(tensor(F32, (2, 37)), start=(0, 36), stop=(2, -1), step=(1, -2), note="every second element backwards"),
         sample(tensor(F32), start=(), stop=(), step=()),
         sample(BOOL_23, start=(0, 1), stop=(2, 3), step=(1, 1), smooth=False, note="bools"),
@@ -376,38 +379,51 @@ class Slice(ViewOp):
                 raise mistake(self, name, f"one number for each of {x.rank} axes", getattr(self, name))
         if 0 in self.step:
             raise mistake(self, "step", "not 0", self.step)
-        shape: list[int] = []
+        shape: list[Dim] = []
         for axis, (dim, start, stop, step) in enumerate(zip(x.shape, self.start, self.stop, self.step, strict=True)):
+            if stop is None and step != 1:
+                raise mistake(self, "step", f"1 along axis {axis}, where there is no stop", step)
             if not isinstance(dim, int):
-                raise mistake(self, "x", f"of known length along axis {axis}", x)
-            length = _length(start, stop, step)
+                # A size that has a name is at least 2.
+                if stop is not None or not 0 <= start <= 2:
+                    raise mistake(self, "x", f"of known length along axis {axis}", x)
+                shape.append(dim - start)
+                continue
+            length = _length(start, dim if stop is None else stop, step)
             if length and not (0 <= start < dim and 0 <= start + (length - 1) * step < dim):
                 raise mistake(self, "start", f"a range inside 0..{dim - 1} along axis {axis}", start)
             shape.append(length)
         return x.with_shape(tuple(shape))
 
-    def ranges(self) -> list[range]:
-        """Return the indices taken along each axis."""
-        return [range(*bounds) for bounds in zip(self.start, self.stop, self.step, strict=True)]
+    def bounds(self, sizes: Sequence[int]) -> list[tuple[int, int, int]]:
+        """Return start, stop and step along each axis of a tensor of this shape."""
+        return [(start, size if stop is None else stop, step)
+                for size, start, stop, step in zip(sizes, self.start, self.stop, self.step, strict=True)]
 
     def reference(self, x: Array) -> Array:
-        return x[tuple(slice(r.start, None if r.stop < 0 else r.stop, r.step) if r else slice(0, 0) for r in self.ranges())]
+        ranges = [range(*bounds) for bounds in self.bounds(x.shape)]
+        return x[tuple(slice(r.start, None if r.stop < 0 else r.stop, r.step) if r else slice(0, 0) for r in ranges)]
 
     def view(self, of: View) -> View:
-        return of.sliced(self.start, self.step, [_length(*bounds) for bounds in zip(self.start, self.stop, self.step, strict=True)])
+        return of.sliced(self.start, self.step, [_length(*bounds) for bounds in self.bounds(of.sizes)])
 
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
         emit_map(k, out, [self.view(View.whole(x.shape)).access(x, out.shape)], _first)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
-        ranges = self.ranges()
-        downward = tuple(axis for axis, taken in enumerate(ranges) if taken.step < 0)
+        downward = tuple(axis for axis, step in enumerate(self.step) if step < 0)
         if downward:
             ct = b.reverse(ct, axes=downward)
         low, high, interior = [], [], []
         type_ = tensor_type(x)
-        for dim, taken in zip(type_.sizes, ranges, strict=True):
+        for dim, start, stop, step in zip(type_.shape, self.start, self.stop, self.step, strict=True):
+            if stop is None or not isinstance(dim, int):
+                low.append(start)
+                high.append(0)
+                interior.append(0)
+                continue
+            taken = range(start, stop, step)
             ends = (min(taken[0], taken[-1]), max(taken[0], taken[-1])) if taken else (0, -1)
             low.append(ends[0])
             high.append(dim - 1 - ends[1])
@@ -496,6 +512,9 @@ class Pad(Op):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         type_ = tensor_type(node.operands[0])
+        if not type_.is_static and not any(self.high) and not any(self.interior):
+            stop = tuple([low + size if isinstance(size, int) else None for low, size in zip(self.low, type_.shape, strict=True)])
+            return (b.slice(ct, start=self.low, stop=stop, step=(1,) * type_.rank),)
         if type_.count == 0:
             return (b.zeros(type_),)
         places = self._places(type_.sizes)

@@ -14,10 +14,11 @@ around the new ones; otherwise its elements are gathered from the old and the ne
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -100,7 +101,7 @@ def _checked(index: int, length: int, axis: int) -> int:
     """
     if not -length <= index < length:
         raise IndexError(f"For 'Tensor[...]', index {index} is out of bounds for dimension {axis} with size {length}.")
-    return index % length
+    return index if index >= 0 else index + length
 
 
 # Reading a key ------------------------------------------------------------------------------------------------------
@@ -113,11 +114,23 @@ class _Places:
     array  the positions: an Int64 array, or an integer Tensor
     size   the size that the axis must have, for a mask; else None
     new    True for a new axis: a single bool indexes no axis of the tensor
+    inside True for positions in a graph that are certainly on the axis
     """
 
     array: Any
     size: int | None = None
     new: bool = False
+    inside: bool = False
+
+
+class _Inside(NamedTuple):
+    """Positions along an axis, an Int64 Tensor, that need no check."""
+
+    places: Tensor
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.places.shape
 
 
 def _entries(x: Tensor, key: Any) -> list[Any]:
@@ -153,7 +166,7 @@ def _parsed(entry: Any) -> list[Any]:
         return [int(entry.item())] if entry.ndim == 0 and not emitting() else [_Places(entry)]
     if isinstance(entry, Tensor) and entry.dtype is BOOL and emitting():
         found = nonzero_places("Tensor[...]", "it has as many elements as the mask has true ones", entry)
-        return [_Places(column, size) for column, size in zip(columns(found), entry.shape, strict=True)]
+        return [_Places(column, size, inside=True) for column, size in zip(columns(found), entry.shape, strict=True)]
     if not isinstance(entry, (Tensor, np.ndarray, list, bool, np.bool_)):
         try:
             return [operator.index(entry)]
@@ -214,7 +227,7 @@ def _sliced(x: Tensor, entries: list[Any]) -> tuple[Tensor, list[Any]]:
     entries  the key's entry for each axis, as `_entries` returns them
     """
     beside = any(isinstance(e, _Places) for e in entries)
-    ranges: list[range] = []
+    ranges: list[tuple[int, int | None, int]] = []
     sizes: list[int] = []
     left: list[Any] = []
     for entry in entries:
@@ -225,12 +238,17 @@ def _sliced(x: Tensor, entries: list[Any]) -> tuple[Tensor, list[Any]]:
         axis = len(ranges)
         length = x.shape[axis]
         if isinstance(entry, slice):
-            ranges.append(_range(entry, length))
-            sizes.append(len(ranges[-1]))
+            if type(length) is int or entry != slice(None):
+                places = _range(entry, length)
+                ranges.append((places.start, places.stop, places.step) if places != range(length) else _WHOLE)
+                sizes.append(len(places))
+            else:
+                ranges.append(_WHOLE)
+                sizes.append(length)
             left.append(None)
         elif isinstance(entry, int):
             place = _checked(entry, length, axis)
-            ranges.append(range(place, place + 1))
+            ranges.append((place, place + 1, 1) if place or length != 1 else _WHOLE)
             if beside:
                 sizes.append(1)
                 left.append(np.zeros((), np.int64))
@@ -238,14 +256,19 @@ def _sliced(x: Tensor, entries: list[Any]) -> tuple[Tensor, list[Any]]:
             if entry.size not in (None, length):
                 raise MaskMistake(
                     f"For 'Tensor[...]', a mask has size {entry.size} where dimension {axis} of the tensor has size {length}.")
-            ranges.append(range(length))
+            ranges.append(_WHOLE)
             sizes.append(length)
-            left.append(entry.array)
-    if any(taken_ != range(length) for taken_, length in zip(ranges, x.shape, strict=True)):
-        x = apply(made(Slice, *(tuple(getattr(r, end) for r in ranges) for end in ("start", "stop", "step"))), x)
+            left.append(_Inside(entry.array) if entry.inside else entry.array)
+    if any(each is not _WHOLE for each in ranges):
+        ends = [(0, length if type(length) is int else None, 1) if each is _WHOLE else each for each, length in zip(ranges, x.shape, strict=True)]
+        x = apply(made(Slice, *zip(*ends, strict=True)), x)
         if x.shape == tuple(sizes):
             return x, left
     return apply(made(Reshape, tensor(x.dtype, sizes)), x), left
+
+
+_WHOLE = (0, None, 1)
+"""Start, stop and step of an axis that is kept whole."""
 
 
 def _range(entry: slice, length: int) -> range:
@@ -270,12 +293,14 @@ def _gathered(x: Tensor, entries: list[Any]) -> Tensor:
     if len(axes) == 1:
         (axis,) = axes
         places = entries[axis]
-        if isinstance(places, np.ndarray):
+        if isinstance(places, _Inside):
+            places = places.places
+        elif isinstance(places, np.ndarray):
             places = _as_places(_in_range(places, x.shape[axis], axis))
         elif places.size:
             checked_on_host(_range_check(x.shape[axis], axis), places)
         return apply(made(Gather, axis), x, places)
-    symbolic = emitting() and any(isinstance(entries[axis], Tensor) for axis in axes)
+    symbolic = emitting() and any(isinstance(entries[axis], (Tensor, _Inside)) for axis in axes)
     flat = _symbolic_places(entries, axes, x.shape) if symbolic else _as_places(_flat_places(entries, axes, x.shape))
     together = axes == list(range(axes[0], axes[-1] + 1))
     front = axes[0] if together else 0
@@ -283,7 +308,7 @@ def _gathered(x: Tensor, entries: list[Any]) -> Tensor:
     order = (*others[:front], *axes, *others[front:])
     if order != tuple(range(x.ndim)):
         x = apply(made(Transpose, order), x)
-    count = int(np.prod([x.shape[front + i] for i in range(len(axes))], dtype=np.int64))
+    count = math.prod([x.shape[front + i] for i in range(len(axes))])
     x = apply(made(Reshape, tensor(x.dtype, (*x.shape[:front], count, *x.shape[front + len(axes) :]))), x)
     return apply(made(Gather, front), x, flat)
 
@@ -316,7 +341,9 @@ def _symbolic_places(entries: list[Any], axes: list[int], sizes: tuple[int, ...]
     flat: Tensor | None = None
     for axis in axes:
         entry = entries[axis]
-        if isinstance(entry, Tensor):
+        if isinstance(entry, _Inside):
+            places = entry.places
+        elif isinstance(entry, Tensor):
             checked_on_host(_range_check(sizes[axis], axis), entry)
             wide = entry.astype(I64, copy=False)
             places = apply(Select(), wide < 0, wide + sizes[axis], wide)
@@ -370,6 +397,8 @@ def replaced(x: Tensor, key: Any, value: Any) -> Tensor:
     """
     if emitting():
         key = _symbolic(key)
+        if key.__class__ is int and not x.type.is_static:
+            key = constant(_checked(key, x.shape[0], 0), I64)
         if any(isinstance(entry, Tensor) for entry in (key if isinstance(key, tuple) else (key,))):
             return _symbolically_replaced(x, key, value)
     entries = _entries(x, key)

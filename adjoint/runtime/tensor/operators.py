@@ -86,6 +86,8 @@ def combined(op: Elementwise, a: Any, b: Any, compute: Callable[[Tensor, Tensor]
 
     TypeError if an operand is neither tensor, number, list of numbers nor array, or if none is a tensor.
     """
+    if emitter() is not None:
+        a, b = _sizes_as_numbers(a), _sizes_as_numbers(b)
     if not (isinstance(a, _KNOWN) and isinstance(b, _KNOWN)) and (_is_of_the_run(a) or _is_of_the_run(b)):
         return _with_run_time_number(op, a, b, compute)
     first, second = promoted(op, a, b)
@@ -93,6 +95,11 @@ def combined(op: Elementwise, a: Any, b: Any, compute: Callable[[Tensor, Tensor]
 
 
 _KNOWN = (Tensor, float, int)
+
+
+def _sizes_as_numbers(x: Any) -> Any:
+    """Return the size of a tensor that is known only when a graph runs as a number of that kind, and anything else unchanged."""
+    return x.as_run_time_number() if hasattr(type(x), "as_run_time_number") else x
 
 
 def _is_of_the_run(x: object) -> bool:

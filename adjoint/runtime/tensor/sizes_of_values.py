@@ -21,7 +21,7 @@ def nonzero_places(op: str, why: str, x: Tensor) -> Tensor:
     """
     graph = emitter()
     assert graph is not None, "outside of graphs the numbers are known"
-    name, size = graph.size_of_values(op, why, x.size)
+    name, size = graph.size_of_values(op, why, x)
     return apply(NonZero(tensor(I64, (size, x.ndim)), name), x)
 
 

@@ -32,6 +32,7 @@ from typing import Any, Protocol
 from adjoint.foundation.budget import budget
 from adjoint.foundation.diagnostics import InternalError
 from adjoint.foundation.made import count
+from adjoint.ir.types import NamedSizes
 from adjoint.runtime.execution.run import Deviation, LoggedRun, Run, unfolded
 from adjoint.runtime.graphs.calls.bound_graph import BoundGraph
 from adjoint.runtime.graphs.calls.cache import Graphs
@@ -232,8 +233,7 @@ def _way_of(graph: BoundGraph, call: Call) -> CallWay:
     call  the first call
     """
     if graph.lowered.counted:
-        parts = counted_parts(graph.lowered)
-        return Eagerly(graph, functools.partial(_why_counted, parts), _always) if isinstance(parts, str) else ByCount(graph, parts)
+        return ByCount(graph)
     if not graph.leaves:
         return AsGraph(graph)
     looking = Looking(graph, call)
@@ -345,21 +345,26 @@ class ByCount:
     again in a graph that is made for that.
     """
 
-    def __init__(self, graph: BoundGraph, parts: CountedParts):
-        self._graph = graph
-        self._forms: dict[tuple[int | None, ...], tuple[BoundGraph, CountedParts | str]] = {(): (graph, parts)}
+    def __init__(self, graph: BoundGraph):
+        self._graph, self._exact = graph, graph.lowered.exact
+        self._forms: dict[tuple[int | None, ...], tuple[BoundGraph, CountedParts | str]] = {}
         """By the numbers that the graph of a form is for, as `Counts.known`."""
         self._last: tuple[int | None, ...] = ()
+        try:
+            self._forms[()] = graph, counted_parts(graph.lowered)
+        except NamedSizes:
+            self._exact = True
 
     def run(self, call: Call) -> Any:
         known, numbers = call.known, self._last
         while True:
-            graph, parts = self._forms.get(numbers, (self._graph, ""))
-            if not parts or not graph.lowered.guards.holds():
+            form = self._forms.get(numbers)
+            if form is None or not form[0].lowered.guards.holds():
                 self._forms.pop(numbers, None)
                 while len(self._forms) >= _MOST_COUNTS:
                     del self._forms[next(iter(self._forms))]
-                graph, parts = self._forms[numbers] = self._made(call, numbers)
+                form = self._forms[numbers] = self._made(call, numbers)
+            graph, parts = form
             if isinstance(parts, str) or not parts.fits(call.tensors):
                 why = Why(COUNTS, parts) if isinstance(parts, str) else Why(WAITING_HOOK)
                 return Eagerly(graph, lambda call: why, lambda: False).run(call)
@@ -386,9 +391,16 @@ class ByCount:
         known = call.known
         with lowering_lock.current:
             kind = flatten((tuple(call.tensors), {}))[0] if call.template is None else call.template
-            counts = Counts(numbers, self._graph.lowered.exact)
-            made = lowered(replace(subject_for(known.call, kind, call.named, known.constant), counts=counts))
-            return BoundGraph(made, kind, self._graph.record, None, known.count), counted_parts(made)
+            subject = subject_for(known.call, kind, call.named, known.constant)
+            made = lowered(replace(subject, counts=Counts(numbers, self._exact)))
+            self._exact |= made.exact
+            try:
+                parts = counted_parts(made)
+            except NamedSizes:
+                self._exact = True
+                made = lowered(replace(subject, counts=Counts(numbers, exact=True)))
+                parts = counted_parts(made)
+            return BoundGraph(made, kind, self._graph.record, None, known.count), parts
 
 
 class Looking:

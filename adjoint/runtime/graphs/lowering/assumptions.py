@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from adjoint.frontend.changes.journal import OutsidePlace
+from adjoint.ir.core import Atom
 
 __all__ = ["Assumptions", "CountedSize", "Counts", "Site"]
 
@@ -22,17 +23,19 @@ class CountedSize(NamedTuple):
 
     name    the named size, by which a node asks for it
     number  the number for which the graph is made; None for any from `graph_sizes.LEAST` on
+    atom    the value whose elements that are not 0 are counted
     """
 
     name: str
     number: int | None
+    atom: Atom
 
 
 class Counts(NamedTuple):
     """For which numbers a graph is made in which values decide sizes.
 
     known  for each such size, in the order in which they are needed, its number; None for any from `graph_sizes.LEAST` on
-    exact  True if Python needs to know the numbers: one that is not known is taken to be the largest that is possible
+    exact  True if Python needs to know the numbers: one that is not known is taken to be that of a size before, or the largest that is possible
     """
 
     known: tuple[int | None, ...] = ()

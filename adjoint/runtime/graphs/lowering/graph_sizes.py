@@ -43,6 +43,11 @@ class GraphSize(Poly):
     def plain(self) -> Poly:
         return Poly(self.terms)
 
+    def as_run_time_number(self) -> Any:
+        """Return the size as a number that is known when the graph runs."""
+        graph = emitter()
+        return _unknown() if graph is None else graph.number_of_size(self)
+
     # -- arithmetic -------------------------------------------------------------------------------------------------------
     def __add__(self, other: Any) -> Any:
         return _computed(Poly.__add__, self, other)
@@ -75,6 +80,12 @@ class GraphSize(Poly):
         if type(other) is not int or other <= 0 or any(count % other for _, count in self.terms):
             _unknown()
         return 0
+
+    def __truediv__(self, other: Any) -> Any:
+        return self.as_run_time_number() / other
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return other / self.as_run_time_number()
 
     # -- questions --------------------------------------------------------------------------------------------------------
     def __eq__(self, other: object) -> bool:
@@ -119,7 +130,7 @@ class GraphSize(Poly):
 
     __str__ = __repr__
     __index__ = __int__ = __float__ = __complex__ = __round__ = __trunc__ = __floor__ = __ceil__ = _unknown
-    __truediv__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __divmod__ = __rdivmod__ = __pow__ = __rpow__ = __abs__ = __invert__ = _unknown
+    __rfloordiv__ = __rmod__ = __divmod__ = __rdivmod__ = __pow__ = __rpow__ = __abs__ = __invert__ = _unknown
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _unknown
 
     def __getattr__(self, name: str) -> Any:

@@ -325,7 +325,7 @@ class Lowering:
         owner.number, owner.either, owner.host_number, owner.check = numbers.number, numbers.either, hosts.number, hosts.check
 
         self.emit, self.write, self.draw, self.undrawn = operations.emit, operations.write, operations.draw, operations.undrawn
-        self.size_of_values = operations.size_of_values
+        self.size_of_values, self.number_of_size = operations.size_of_values, numbers.of_size
         self.attach, self.hook, self.registered_inside = hooks.attach, hooks.hook, hooks.registered_inside
         self.check, self.effect, self.convert, self.call = hosts.check, hosts.effect, instances.convert, frontend.call
         self.with_around = frontend.with_around

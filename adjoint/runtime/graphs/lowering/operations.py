@@ -85,28 +85,29 @@ class Operations:
         self._regions.has_effect = True
         return self._values.tensor(self._regions.node(Draw(seed or 0)))
 
-    def size_of_values(self, op: str, why: str, most: Any) -> tuple[str, Any]:
-        """Return a size that values decide when the graph runs: the name by which a node asks for it, and the size itself, a number if the
-        graph is made for one.
+    def size_of_values(self, op: str, why: str, x: Tensor) -> tuple[str, Any]:
+        """Return how many elements of `x` are not 0, which its values decide when the graph runs: the name by which a node asks for it, and
+        the size itself, a number if the graph is made for one.
 
         RuntimeError if the graph cannot be split here: in a branch or a loop, and where sizes or numbers among the arguments differ.
 
         op, why  the operator's name, and why its result's shape depends on values, for the message
-        most     the largest number that is possible
         """
-        known = self._assumptions
+        known, atom = self._assumptions, self._values.atom(x)
+        for size in known.counted:
+            if self._regions.are_alike(size.atom, atom):
+                return size.name, _size(size)
         if known.counts is None or self._regions.on_a_path():
             where = "in a branch or a loop that a tensor decides" if self._regions.on_a_path() else "here"
             raise RuntimeError(f"For '{op}', the result's shape depends on values: {why}; {where}, call it outside of the graph.")
         place = len(known.counted)
         name, number = f"v{place}", known.counts.known[place] if place < len(known.counts.known) else None
         if number is None and known.counts.exact:
-            number = most
-        known.counted.append(CountedSize(name, number))
-        if number is not None:
-            return name, number
-        known.sizes = True
-        return name, GraphSize(symbol(name).terms)
+            # Two sizes are often equal, such as those of predictions and of labels.
+            number = next((size.number for size in reversed(known.counted) if size.number is not None and size.number <= x.size), x.size)
+        known.counted.append(CountedSize(name, number, atom))
+        known.sizes |= number is None
+        return name, _size(known.counted[-1])
 
     def undrawn(self) -> Any:
         """Return a stand-in for a generator of random numbers, to compute the initial values of a cell that the user's code creates inside
@@ -116,6 +117,10 @@ class Operations:
         """
         self.draw(None)
         return _Undrawn(self._regions)
+
+
+def _size(size: CountedSize) -> Any:
+    return GraphSize(symbol(size.name).terms) if size.number is None else size.number
 
 
 class _Undrawn:

@@ -5,15 +5,29 @@ A region is a list of nodes: the body of the function, of a branch, of a loop or
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adjoint.foundation.diagnostics import Loc
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Node, Region, Value
-from adjoint.ir.op import Op
+from adjoint.ir.core import Atom, Literal, Node, Region, Value
+from adjoint.ir.op import Effect, Op
 
 __all__ = ["Regions"]
+
+
+_NODES = 16
+"""How many ops in a row are compared to find out whether two values are equal."""
+
+
+def _alike(a: Atom, b: Atom, maker: Mapping[Value, Node], depth: int) -> bool:
+    if a is b or (isinstance(a, Literal) and isinstance(b, Literal) and a.type is b.type and repr(a.value) == repr(b.value)):
+        return True
+    first, second = (maker.get(x) if isinstance(x, Value) else None for x in (a, b))
+    if depth == 0 or first is None or second is None or first.op is not second.op or first.op.effect is not Effect.PURE or first.regions:
+        return False
+    return first.results.index(a) == second.results.index(b) and all(  # pyright: ignore[reportArgumentType] - values that have makers
+        _alike(x, y, maker, depth - 1) for x, y in zip(first.operands, second.operands, strict=True))
 
 
 class Regions:
@@ -119,6 +133,11 @@ class Regions:
     def on_a_path(self) -> bool:
         """Return True if nodes are being added to a branch or a loop, which may be skipped or repeated when the graph runs."""
         return not self._of_paths.isdisjoint(self._open)
+
+    def are_alike(self, a: Atom, b: Atom) -> bool:
+        """Return True if two values of open regions are certainly equal: computed by the same ops from the same values."""
+        maker = {value: node for builder in self._open for node in builder.nodes for value in node.results}
+        return _alike(a, b, maker, _NODES)
 
     def is_outermost(self) -> bool:
         return self.builder is self.outermost

@@ -14,10 +14,11 @@ from adjoint.frontend.control.branches import Branching
 from adjoint.frontend.values.text import RunTimeText
 from adjoint.frontend.world import Kind
 from adjoint.ir.core import Atom, Literal
-from adjoint.ir.ops.arithmetic import Mod
+from adjoint.ir.ops.arithmetic import Add, Mod, Mul
 from adjoint.ir.ops.conversion import Cast, StopGradient
 from adjoint.ir.ops.shape import Broadcast, Reshape
-from adjoint.ir.types import BOOL, I64, U64, DType, TensorType, scalar
+from adjoint.ir.ops.sums import Sum
+from adjoint.ir.types import BOOL, I64, U64, DType, Poly, TensorType, scalar, symbol, tensor
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.lowering.categories import NUMBERS
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber
@@ -30,6 +31,9 @@ from adjoint.runtime.tensor.run_time_promotion import is_held
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["RunTimeNumbers"]
+
+_LARGEST_SIZE = 2**40
+"""No size of a tensor is larger."""
 
 
 class RunTimeNumbers:
@@ -71,6 +75,17 @@ class RunTimeNumbers:
             # The derivative of a Python number is zero.
             atom = self._regions.node(StopGradient(), atom)
         return self._values.number(own, atom, 2 ** (8 * x.dtype.size)).converted(category)
+
+    def of_size(self, size: Poly) -> GraphNumber:
+        """Return a size of tensors as a number that is known when the graph runs, so that it can stand beside a tensor or be divided."""
+        node, total = self._regions.node, None
+        for names, count in size.terms:
+            term: Atom = Literal(count, scalar(I64))
+            for name in names:
+                own = node(Sum((0,)), node(Broadcast(tensor(I64, (symbol(name),))), Literal(1, scalar(I64))))
+                term = own if isinstance(term, Literal) and term.value == 1 else node(Mul(), term, own)
+            total = term if total is None else node(Add(), total, term)
+        return self._values.number("int", total or Literal(0, scalar(I64)), _LARGEST_SIZE)
 
     def truth(self, x: Any) -> bool | Atom:
         """Return whether `x` is true: a Python bool if that is known while parsing, else a bool that the graph computes."""

@@ -166,7 +166,10 @@ class CountedParts:
 
 
 def counted_parts(lowered: Lowered) -> CountedParts | str:
-    """Return the object that runs a graph in parts; if it cannot run so, a text that says why."""
+    """Return the object that runs a graph in parts; if it cannot run so, a text that says why.
+
+    NamedSizes if its gradient needs to know a number.
+    """
     graph, sizes = lowered.graph, {size.name: size for size in lowered.counted}
     if not runs_alone(graph):
         return "code of the user's runs in it"
