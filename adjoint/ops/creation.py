@@ -111,7 +111,9 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: DType | Non
     whole = not any(isinstance(v, float) for v in (first, last, apart))
     if (last - first) * apart < 0 or not (whole or math.isfinite(last - first)) or math.isnan(apart):
         raise wrong("Arange", "end", f"reached from {first} in steps of {apart}", last)
-    count = last - first if whole and apart == 1 else max(0, -int((first - last) // apart) if whole else math.ceil((last - first) / apart))
+    count: Any = last - first  # perhaps a size that is known when a graph runs
+    if not whole or apart != 1:
+        count = max(0, -int((first - last) // apart) if whole else math.ceil((last - first) / apart))
     to = dtype_or("Arange", dtype, I64 if whole else F32)
     places = apply(made(Iota, tensor(I64 if whole else F64, (count,))))
     values = places * apart if apart != 1 else places

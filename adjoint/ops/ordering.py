@@ -48,7 +48,7 @@ def topk(input: Any, k: int, dim: int | None = None, largest: bool = True, sorte
     flag("TopK", "sorted", sorted)
     along = axis_argument("TopK", -1 if dim is None else dim, x.ndim, "dim")
     count = integer("TopK", "k", k)
-    if not 0 <= count or (x.type.is_static and count > (x.shape[along] if x.ndim else 1)):
+    if not count >= 0 or (x.type.is_static and count > (x.shape[along] if x.ndim else 1)):
         raise wrong("TopK", "k", f"in 0..{x.shape[along] if x.ndim else 1}", count)
     descending = flag("TopK", "largest", largest)
     if x.ndim == 0:

@@ -31,7 +31,7 @@ from adjoint.ops.arguments import (
     wrong,
 )
 from adjoint.ops.parts import concat, parted, slice, stack
-from adjoint.ops.shapes import broadcast_to, moveaxis, reshape, squeeze
+from adjoint.ops.shapes import broadcast_to, moveaxis, reshape
 from adjoint.runtime.process.tracer import not_recording
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host, emitting, explained, needs_values

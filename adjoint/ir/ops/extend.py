@@ -28,7 +28,7 @@ F32_234 = tensor(F32, (2, 3, 4))
 COLUMNS = 64
 """The number of columns of which one unit of the gradient adds all rows, so that no two units write to the same element."""
 
-_NUMPY = {"reflect": "reflect", "symmetric": "symmetric", "edge": "edge", "circular": "wrap"}
+_NUMPY: dict[str, Any] = {"reflect": "reflect", "symmetric": "symmetric", "edge": "edge", "circular": "wrap"}
 """For each word for what is beyond the ends, NumPy's word for it in `pad`."""
 
 
@@ -102,7 +102,7 @@ class Extend(Op):
         for axis, (low, high) in enumerate(zip(self.low, self.high, strict=True)):
             widths = [(0, 0)] * x.ndim
             widths[axis] = max(0, low), max(0, high)
-            wide = np.pad(x, widths, mode=_NUMPY[self.beyond])  # pyright: ignore[reportCallIssue, reportArgumentType] - one of NumPy's words
+            wide = np.pad(x, widths, mode=_NUMPY[self.beyond])
             x = np.take(wide, range(max(0, -low), wide.shape[axis] - max(0, -high)), axis)
         return x
 

@@ -192,7 +192,7 @@ class TopK(Op):
     def infer(self, x: Any) -> tuple[TensorType, TensorType]:
         _check_rows(self, x)
         length = x.shape[-1]
-        if not 1 <= self.count or (isinstance(length, int) and self.count > length):
+        if not self.count >= 1 or (isinstance(length, int) and self.count > length):
             raise mistake(self, "count", f"in 1..{length}", self.count)
         shape = (*x.shape[:-1], self.count)
         return x.with_shape(shape), tensor(I32, shape)

@@ -459,7 +459,7 @@ def _gradient(call: _Call, count: int, positions: Sequence[int], weights: Sequen
     if (function := made.plan.call_function) is not None:
         known.gradients[key] = function if known.calls is None else known.calls.counting(function, entry.made, GRADIENT)
     if (result := made.run(tensors)) is None:
-        return _on_tape(known, "a hook waits on an argument or a Parameter")
+        return _on_tape(known, "a hook waits on an argument or a Parameter, or a size that values decide is 0 or 1")
     if known.calls is not None:
         known.calls.took(entry.made, GRADIENT)
     return result

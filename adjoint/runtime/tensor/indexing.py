@@ -238,13 +238,14 @@ def _sliced(x: Tensor, entries: list[Any]) -> tuple[Tensor, list[Any]]:
         axis = len(ranges)
         length = x.shape[axis]
         if isinstance(entry, slice):
-            if type(length) is int or entry != slice(None):
+            if type(length) is not int and entry.stop is None and entry.step in (None, 1) and entry.start in (None, 0, 1, 2):
+                first = entry.start or 0  # a size that is not known is at least 2
+                ranges.append((first, None, 1) if first else _WHOLE)
+                sizes.append(length - first)
+            else:
                 places = _range(entry, length)
                 ranges.append((places.start, places.stop, places.step) if places != range(length) else _WHOLE)
                 sizes.append(len(places))
-            else:
-                ranges.append(_WHOLE)
-                sizes.append(length)
             left.append(None)
         elif isinstance(entry, int):
             place = _checked(entry, length, axis)
@@ -260,7 +261,8 @@ def _sliced(x: Tensor, entries: list[Any]) -> tuple[Tensor, list[Any]]:
             sizes.append(length)
             left.append(_Inside(entry.array) if entry.inside else entry.array)
     if any(each is not _WHOLE for each in ranges):
-        ends = [(0, length if type(length) is int else None, 1) if each is _WHOLE else each for each, length in zip(ranges, x.shape, strict=True)]
+        ends = [(0, length if type(length) is int else None, 1) if each is _WHOLE else each
+                for each, length in zip(ranges, x.shape, strict=True)]
         x = apply(made(Slice, *zip(*ends, strict=True)), x)
         if x.shape == tuple(sizes):
             return x, left

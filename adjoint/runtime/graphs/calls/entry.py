@@ -259,6 +259,10 @@ def _why_counted(why: str, call: Call) -> Why:
     return Why(COUNTS, why)
 
 
+def _why_waiting(call: Call) -> Why:
+    return Why(WAITING_HOOK)
+
+
 def _why_recorded(call: Call) -> Why:
     return Why(RECORDED_WITH_HOOKS)
 
@@ -351,7 +355,7 @@ class ByCount:
         """By the numbers that the graph of a form is for, as `Counts.known`."""
         self._last: tuple[int | None, ...] = ()
         try:
-            self._forms[()] = graph, counted_parts(graph.lowered)
+            self._forms[()] = graph, _parts_of(graph.lowered)
         except NamedSizes:
             self._exact = True
 
@@ -366,8 +370,8 @@ class ByCount:
                 form = self._forms[numbers] = self._made(call, numbers)
             graph, parts = form
             if isinstance(parts, str) or not parts.fits(call.tensors):
-                why = Why(COUNTS, parts) if isinstance(parts, str) else Why(WAITING_HOOK)
-                return Eagerly(graph, lambda call: why, lambda: False).run(call)
+                why = functools.partial(_why_counted, parts) if isinstance(parts, str) else _why_waiting
+                return Eagerly(graph, why, lambda: False).run(call)
             graph.checked(call)
             try:
                 results, counted = parts.run(call.tensors)
@@ -395,12 +399,16 @@ class ByCount:
             made = lowered(replace(subject, counts=Counts(numbers, self._exact)))
             self._exact |= made.exact
             try:
-                parts = counted_parts(made)
+                parts = _parts_of(made)
             except NamedSizes:
                 self._exact = True
                 made = lowered(replace(subject, counts=Counts(numbers, exact=True)))
-                parts = counted_parts(made)
+                parts = _parts_of(made)
             return BoundGraph(made, kind, self._graph.record, None, known.count), parts
+
+
+def _parts_of(lowered: Lowered) -> CountedParts | str:
+    return counted_parts(lowered.graph, lowered.counted, lowered.outline)
 
 
 class Looking:

@@ -24,7 +24,7 @@ from adjoint.foundation import collector
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Region, Value, tensor_type
 from adjoint.ir.ops.control import Gradient
-from adjoint.ir.types import BOOL
+from adjoint.ir.types import BOOL, NamedSizes
 from adjoint.runtime.execution.run import Run
 from adjoint.runtime.graphs.calls.any_size import SizedGraph
 from adjoint.runtime.graphs.graph import Graph
@@ -32,8 +32,10 @@ from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.inputs.argument_text import argument_text, filling
 from adjoint.runtime.graphs.inputs.outline import OutlineSlot, expression_of, slots_of
 from adjoint.runtime.graphs.inputs.templates import Template
+from adjoint.runtime.graphs.lowering.graph_sizes import GraphSize
 from adjoint.runtime.graphs.lowering.lowering import Lowered
 from adjoint.runtime.graphs.running.binding import bind
+from adjoint.runtime.graphs.running.counted_sizes import CountedParts, OtherCount, counted_parts
 from adjoint.runtime.graphs.running.optimised import Alone, optimised_alone, runs_alone
 from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.parameter import Parameter
@@ -70,12 +72,15 @@ class JointGradient:
     result      a Python expression that makes the result of a call from the tensors `leaf0`, `leaf1`, ...
     objects     the values of the other names in that expression
     conditions  the guards of the graph
+    parts       runs the graph if values decide sizes in it; None for other graphs
     plan        the bound plan that runs it; its `call_function`, once it is compiled, returns what `run` returns
     nbytes      an estimate of its bytes
     """
 
-    def __init__(self, graph: Graph, optimised: Function, template: Template, result: str, objects: dict[str, Any], conditions: Guards):
-        given = argument_text(template)
+    def __init__(self, graph: Graph, optimised: Function, template: Template, result: str, objects: dict[str, Any], conditions: Guards,
+                 parts: CountedParts | None):
+        self._parts = parts
+        given = argument_text(template) if parts is None else None
         call = None if given is None else given.call(result, objects, conditions)
         self.plan = bind(graph, guarded=True, call=call, alone=Alone(optimised, True, len(optimised.body.nodes)))
         self.nbytes = _GRADIENT + _NODE * len(optimised.body.nodes)
@@ -85,8 +90,16 @@ class JointGradient:
         """Run the graph on the tensors of a call, and return three things: the result (None if it was not asked for), the gradients of the
         arguments, and those of the Parameters.
 
-        Return None alone if this cannot run now, because an argument or a Parameter has a hook that waits for its gradient.
+        Return None alone if this cannot run now, because an argument or a Parameter has a hook that waits for its gradient, or because a
+        size that values decide is 0 or 1.
         """
+        if self._parts is not None:
+            if not self._parts.fits(tensors):
+                return None
+            try:
+                return self._fill(*self._parts.run(tensors)[0])
+            except OtherCount:
+                return None
         return self._fill(*self.plan.run_fitting(tensors, Run(None))) if self.plan.fits(tensors) else None
 
 
@@ -103,12 +116,12 @@ def joint_gradient(lowered: Lowered, template: Template, of: GradientOf) -> Join
     general = graph.general if isinstance(graph, SizedGraph) else graph
     objects: dict[str, Any] = {"zeros": zeros}
     result = expression_of(outline, objects=objects)
-    if result is None:
+    if result is None or any(isinstance(x, GraphSize) for x in objects.values()):
         return "Python makes its result"
     if lowered.written:
         return "an argument is written in place"
-    if lowered.counted:
-        return "values decide a size in it"
+    if lowered.exact:
+        return "Python needs to know a size that values decide"
     if not runs_alone(general):
         return "code of the user's runs in it"
     values = general.function.body.results[: len(slots_of(outline))]
@@ -117,10 +130,16 @@ def joint_gradient(lowered: Lowered, template: Template, of: GradientOf) -> Join
         return "nothing of its result can be differentiated"
     symbols = {id(tensor): symbol for symbol, tensor in graph.state.items()}
     by = list(dict.fromkeys(symbols[id(w)] for w, takes in zip(of.weights, of.trained, strict=True) if takes and id(w) in symbols))
-    made = _made(graph, len(values), chosen, of, by)
-    if made is None:
-        return "it would be summed in another order than in eager mode"
-    joint, optimised = made
+    try:
+        made = _made(graph, len(values), chosen, of, by)
+        if made is None:
+            return "it would be summed in another order than in eager mode"
+        joint, optimised = made
+        parts = counted_parts(joint, lowered.counted) if lowered.counted else None
+    except NamedSizes:
+        return "it needs to know a size that values decide"
+    if isinstance(parts, str):
+        return parts
     numbers = count(len(values) if of.valued else 0)
     by_leaf = [f"leaf{next(numbers)}" for _ in of.leaves]
     by_symbol = {symbol: f"leaf{next(numbers)}" for symbol in by}
@@ -130,7 +149,7 @@ def joint_gradient(lowered: Lowered, template: Template, of: GradientOf) -> Join
         objects[f"weight{i}"] = weight  # this also keeps its id from being used again
         by_weight.append(f"zeros(weight{i}.type)" if symbol is None else by_symbol[symbol])
     text = f"({result if of.valued else None}, [{', '.join(by_leaf)}], [{', '.join(by_weight)}])"
-    return JointGradient(joint, optimised, template, text, objects, lowered.guards)
+    return JointGradient(joint, optimised, template, text, objects, lowered.guards, parts)
 
 
 def _made(graph: Graph, outputs: int, chosen: Sequence[int], of: GradientOf, by: Sequence[str]) -> tuple[Graph, Function] | None:

@@ -35,7 +35,7 @@ class Counts(NamedTuple):
     """For which numbers a graph is made in which values decide sizes.
 
     known  for each such size, in the order in which they are needed, its number; None for any from `graph_sizes.LEAST` on
-    exact  True if Python needs to know the numbers: one that is not known is taken to be that of a size before, or the largest that is possible
+    exact  True if Python needs to know the numbers: one that is not known is taken to be that of a size before, or the largest possible one
     """
 
     known: tuple[int | None, ...] = ()

@@ -26,7 +26,7 @@ def _alike(a: Atom, b: Atom, maker: Mapping[Value, Node], depth: int) -> bool:
     first, second = (maker.get(x) if isinstance(x, Value) else None for x in (a, b))
     if depth == 0 or first is None or second is None or first.op is not second.op or first.op.effect is not Effect.PURE or first.regions:
         return False
-    return first.results.index(a) == second.results.index(b) and all(  # pyright: ignore[reportArgumentType] - values that have makers
+    return first.results.index(a) == second.results.index(b) and all(
         _alike(x, y, maker, depth - 1) for x, y in zip(first.operands, second.operands, strict=True))
 
 

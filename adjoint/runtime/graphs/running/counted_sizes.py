@@ -23,7 +23,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from adjoint.foundation.made import count
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, free_values, tensor_type, walk
 from adjoint.ir.op import Effect
@@ -36,8 +35,8 @@ from adjoint.passes.specialize import Inferences
 from adjoint.runtime.execution.bound_plan import BoundPlan
 from adjoint.runtime.execution.run import Run
 from adjoint.runtime.graphs.graph import Graph
+from adjoint.runtime.graphs.lowering.assumptions import CountedSize
 from adjoint.runtime.graphs.lowering.graph_sizes import LEAST, GraphSize
-from adjoint.runtime.graphs.lowering.lowering import Lowered
 from adjoint.runtime.graphs.running.binding import bind
 from adjoint.runtime.graphs.running.node_by_node import InOrder
 from adjoint.runtime.graphs.running.optimised import Alone, optimised_alone, runs_alone
@@ -100,7 +99,6 @@ class _Part:
     def _planned(self, numbers: Mapping[str, int]) -> BoundPlan:
         function = self.function
         if self.names:
-            count("sized parts")
             function = self._inferences.numbered(function, {name: numbers[name] for name in self.names})
         module = Module(self._graph.module.params, self._graph.module.hosts, {self._graph.symbol: function})
         return bind(replace(self._graph, module=module), guarded=True, alone=Alone(function, False, len(function.body.nodes)))
@@ -165,15 +163,18 @@ class CountedParts:
         return results, numbers
 
 
-def counted_parts(lowered: Lowered) -> CountedParts | str:
+def counted_parts(graph: Graph, counted: Sequence[CountedSize], outline: Any = None) -> CountedParts | str:
     """Return the object that runs a graph in parts; if it cannot run so, a text that says why.
+
+    counted  the sizes that values decide, in the order of the calls that need them
+    outline  the structure of the function's result, which may hold such sizes
 
     NamedSizes if its gradient needs to know a number.
     """
-    graph, sizes = lowered.graph, {size.name: size for size in lowered.counted}
+    sizes = {size.name: size for size in counted}
     if not runs_alone(graph):
         return "code of the user's runs in it"
-    function = optimised_alone(_with_returned_sizes(lowered))
+    function = optimised_alone(_with_returned_sizes(graph, outline))
     if function is None:
         return "its gradient would be summed in another order than in eager mode"
     ends: dict[str, Node] = {}
@@ -191,12 +192,12 @@ def counted_parts(lowered: Lowered) -> CountedParts | str:
     return _parted(graph, replace(function, body=replace(function.body, nodes=nodes, results=results)), cuts, tuple(ends.values()))
 
 
-def _with_returned_sizes(lowered: Lowered) -> Graph:
+def _with_returned_sizes(graph: Graph, outline: Any) -> Graph:
     """Return the graph with further results: the places whose numbers the function returns, so that they are counted if nothing else
     needs them.
     """
-    graph, names = lowered.graph, set[str]()
-    mapped(lowered.outline, lambda leaf: names.update(leaf.names()) if isinstance(leaf, GraphSize) else None)
+    names = set[str]()
+    mapped(outline, lambda leaf: names.update(leaf.names()) if isinstance(leaf, GraphSize) else None)
     body = graph.function.body
     found = {node.op.size: node.result for node in body.nodes if isinstance(node.op, NonZero) and node.op.size in names}
     if not found:
@@ -245,7 +246,7 @@ def _parted(graph: Graph, function: Function, cuts: Sequence[_Cut], ends: Sequen
         inside = [*own, *b.nodes]
         # What was read before is read again: the memory of a Parameter does not leave the part.
         again = tuple([reads[value] for value in free_values(inside, makes) if value in reads and value not in here])
-        takes = tuple([value for value in free_values((*again, *inside), (*counted, *makes))])
+        takes = tuple(free_values((*again, *inside), (*counted, *makes)))
         body = Region(takes, (*again, *inside), (*counted, *makes))
         parts.append((_Part(graph, Function(graph.symbol, body, loc=function.loc)), takes, makes))
     return CountedParts(graph, parts, cuts, results, params, {value: node.op.symbol for value, node in reads.items()})
