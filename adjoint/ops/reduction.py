@@ -228,7 +228,7 @@ def _moments(name: str, input: Any, axis: Any, ddof: Any, keepdims: Any, to: Cal
     correction = int(ddof) if isinstance(ddof, bool) else integer(name, "ddof", ddof)
     center, total = apply(made(Moments, axes, to(x.dtype)), x)
     count = math.prod(x.shape[a] for a in axes) - correction
-    variance = total / (float(count) if count > 0 else 0.0)
+    variance = total / (count if count > 0 else 0.0)
     if keep:
         return variance, center
     shape = tuple(dim for place, dim in enumerate(x.shape) if place not in axes)

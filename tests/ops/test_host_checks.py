@@ -206,13 +206,6 @@ def test_errors_are_those_of_running_at_once(
     assert str(later.value) == str(caught.value)
 
 
-def test_shapes_that_depend_on_numbers(graph: Graph) -> None:
-    for name, call in (("NonZero", lambda: ops.nonzero(X)), ("MaskedSelect", lambda: ops.masked_select(X, X > 0.5)),
-                       (r"Tensor\[", lambda: X[X > 0.5])):
-        with pytest.raises(RuntimeError, match=rf"For '{name}.*the result's shape depends on values: .*call it outside of the graph"):
-            call()
-
-
 @pytest.mark.parametrize("rate", [0.1, [0.3, 0.2, 0.1]])
 @pytest.mark.parametrize("dtype", [adjoint.float32, adjoint.float64, adjoint.float16])
 @pytest.mark.parametrize("kind", [nn.SGD, nn.Adam])

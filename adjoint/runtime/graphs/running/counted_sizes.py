@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from adjoint.ir.build import Builder
@@ -236,7 +237,7 @@ def _parted(graph: Graph, function: Function, cuts: Sequence[_Cut], ends: Sequen
     begins = [0, *(next(i for i, node in enumerate(nodes) if node is end) for end in ends), len(nodes)]
     reads = {node.result: node for node in nodes if isinstance(node.op, Read)}
     parts: list[tuple[_Part, tuple[Value, ...], tuple[Value, ...]]] = []
-    for number, (begin, end) in enumerate(zip(begins, begins[1:], strict=False)):
+    for number, (begin, end) in enumerate(pairwise(begins)):
         own = nodes[begin:end]
         here = {value for node in own for value in node.results}
         needed = {*free_values(nodes[end:], results)} - reads.keys()
