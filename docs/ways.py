@@ -64,6 +64,11 @@ run = jit(lambda x: (x * 2).sum())
 numbers = itertools.count(2)
 call = lambda: run(Tensor(np.ones((next(numbers), 3), np.float32)))
 """),
+    "in parts, by count": (3, """
+run = jit(lambda x: x[x > 1].sum())
+numbers = itertools.count(2)
+call = lambda: run(Tensor(np.arange(20, dtype=np.float32) % next(numbers)))
+"""),
     "on a tape": (8, """
 run = jit(lambda x: (x * 2).sum())
 call = lambda: ms.grad(lambda x: run(x) * 3)(x)

@@ -22,14 +22,15 @@ from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.state import Write
 from adjoint.ir.plan import Plan
 from adjoint.ir.plan_text import plan_text
+from adjoint.ir.print import print_function
 from adjoint.ir.types import TensorType
 from adjoint.passes.manager import Observer
 from adjoint.passes.schedule import FUSED, GRADIENT, LATER_KERNELS, LIFTED_GRADIENT, STANDALONE
 from adjoint.runtime.execution.planning import planned
-from adjoint.runtime.graphs.calls.entry import AsGraph, Eagerly, Looking, way_of, why_parsed
+from adjoint.runtime.graphs.calls.entry import AsGraph, ByCount, Eagerly, Looking, way_of, why_parsed
 from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.lowering.lowering import Lowered
-from adjoint.runtime.graphs.reports.ways import EAGERLY, LOOKED, PARSED, PATH, TWO_PARTS
+from adjoint.runtime.graphs.reports.ways import COUNTED, COUNTS, EAGERLY, LOOKED, PARSED, PATH, TWO_PARTS, Why
 from adjoint.runtime.graphs.running.binding import plan_of as parsed_plan
 from adjoint.runtime.graphs.running.observed_functions import observed_form
 from adjoint.runtime.graphs.running.optimised import quiet_plan, reason
@@ -47,13 +48,18 @@ def plan_of(lowered: Lowered) -> str:
     """Return, as text, the plan with which a graph runs while no gradient is taken of it.
 
     If hooks keep the call from running as one graph, the text begins with a line that names the way in which it runs, as
-    docs/how-a-call-runs.md lists them, and the reason.  For a graph in two parts both plans are shown.  If the function runs eagerly, there
-    is only that line.
+    docs/how-a-call-runs.md lists them, and the reason.  For a graph in two parts both plans are shown.  If values decide sizes in a graph,
+    the functions of its parts are shown: their plans depend on the numbers.  If the function runs eagerly, there is only that line.
     """
     graph = lowered.graph
     way, bound = way_of(lowered)
     if isinstance(way, Looking):
         return _part(graph, bound.is_decided)
+    if isinstance(way, ByCount):
+        functions = way.functions
+        if isinstance(functions, str):
+            return f"{EAGERLY.name}: {Why(COUNTS, functions)}\n"
+        return f"{COUNTED.name}\n\n" + "\n".join(print_function(function) for function in functions)
     if isinstance(way, Eagerly):
         return f"{EAGERLY.name}: {bound.why_not_observed}\n"
     if isinstance(way, AsGraph):

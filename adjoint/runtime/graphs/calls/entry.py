@@ -32,6 +32,7 @@ from typing import Any, Protocol
 from adjoint.foundation.budget import budget
 from adjoint.foundation.diagnostics import InternalError
 from adjoint.foundation.made import count
+from adjoint.ir.core import Function
 from adjoint.ir.types import NamedSizes
 from adjoint.runtime.execution.run import Deviation, LoggedRun, Run, unfolded
 from adjoint.runtime.graphs.calls.bound_graph import BoundGraph
@@ -88,7 +89,7 @@ from adjoint.runtime.process.announcements import graph_made
 from adjoint.runtime.process.tracer import eagerly, state
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["AsGraph", "CallWay", "Eagerly", "Entry", "Looking", "kept", "shown", "subject_for", "way_of", "why_parsed"]
+__all__ = ["AsGraph", "ByCount", "CallWay", "Eagerly", "Entry", "Looking", "kept", "shown", "subject_for", "way_of", "why_parsed"]
 
 _GRAPH, _NODE, _GUARD = 6000, 1200, 1800
 """Estimated bytes that are charged to the memory budget: for a graph, for each of its nodes, and for each of its guards."""
@@ -358,6 +359,12 @@ class ByCount:
             self._forms[()] = graph, _parts_of(graph.lowered)
         except NamedSizes:
             self._exact = True
+
+    @property
+    def functions(self) -> Sequence[Function] | str:
+        """The functions of the parts, for any numbers; a text that says why there are none.  Reports use it."""
+        parts = self._forms[()][1] if () in self._forms else "its gradient needs to know a size"
+        return parts if isinstance(parts, str) else parts.functions
 
     def run(self, call: Call) -> Any:
         known, numbers = call.known, self._last

@@ -141,6 +141,11 @@ class CountedParts:
         self._differentiates = any(isinstance(node.op, Differentiated) for node in nodes)
         self._watched = tuple(graph.state.values())
 
+    @property
+    def functions(self) -> list[Function]:
+        """The functions of the parts, in order."""
+        return [part.function for part, _, _ in self._parts]
+
     def fits(self, arguments: Sequence[Tensor]) -> bool:
         """Return True if the parts may run on these arguments: no hook waits on a tensor by which a gradient may be taken."""
         return not self._differentiates or not any(x._hooks for x in (*arguments, *self._watched))

@@ -168,7 +168,7 @@ def trained(wrap: Callable[[Any], Any], hooked: bool = False) -> list[Any]:
         return value
 
     run, values = wrap(step), []
-    for count in COUNTS[:3] + (4, 9, 9, 6):
+    for count in (*COUNTS[:3], 4, 9, 9, 6):
         draw = np.random.default_rng(count)
         wanted = draw.normal(size=(1, 5, 5, 3)).astype(np.float32)
         wanted[..., 2] = 0

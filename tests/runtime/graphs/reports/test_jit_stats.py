@@ -186,6 +186,11 @@ def recorded_with_hooks() -> JitStats:
     return called(run, lambda: ms.grad(lambda x: run(x) * 2)(ones(2, 3)))
 
 
+def counted() -> JitStats:
+    run = jit(lambda x: x[x > 0].sum())
+    return called(run, lambda: run(ones(3)), lambda: ms.grad(lambda x: run(x) * 2)(ones(3)))
+
+
 # -- causes ------------------------------------------------------------------------------------------------------------------
 def arguments() -> JitStats:
     run = jit(lambda x, k, *more: x * k)
@@ -252,8 +257,8 @@ def dropped() -> JitStats:
 
 
 PROVOKED = [whole, looked, gradient, as_parsed, new_size, recorded, two_parts, often_left, left, written, shared, result, users_code,
-            waiting, needs_tape, always, not_observable, recorded_with_hooks, arguments, attributes, objects, floats, sizes, hook_results,
-            dropped]
+            waiting, needs_tape, always, not_observable, recorded_with_hooks, counted, arguments, attributes, objects, floats, sizes,
+            hook_results, dropped]
 
 
 @pytest.fixture(scope="module")
@@ -345,7 +350,7 @@ def with_a_waiting_hook() -> Callable[[Tensor], Any]:
 @pytest.mark.parametrize(("make", "way"), [
     (lambda: lambda x: (x * 2).sum(), ways.ONE_FUNCTION), (watched_net, ways.LOOKED), (in_a_branch, ways.PATH),
     (printing_before_a_hook, ways.EAGERLY), (in_two_gradients, ways.TWO_PARTS), (with_a_waiting_hook, ways.PARSED),
-    (lambda: with_a_hook_on_a_value, ways.PARSED),
+    (lambda: with_a_hook_on_a_value, ways.PARSED), (lambda: lambda x: x[x > 0].sum(), ways.COUNTED),
 ], ids=lambda value: getattr(value, "name", ""))
 def test_the_plan_names_the_way_that_calls_take(make: Callable[[], Any], way: ways.Way) -> None:
     run = jit(function := make())
