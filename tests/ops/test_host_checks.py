@@ -18,7 +18,7 @@ import adjoint
 from adjoint import Parameter, Tensor, nn, ops
 from adjoint.ir.ops.check import Check
 from adjoint.ops import operations as P
-from adjoint.runtime.tensor import run_time_checks
+from adjoint.runtime.tensor import fusible, run_time_checks
 from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck
 
 READERS = ("asnumpy", "item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__array__")
@@ -44,6 +44,7 @@ def graph(monkeypatch: pytest.MonkeyPatch) -> Iterator[Graph]:
     made = Graph()
     with monkeypatch.context() as patch:
         patch.setattr(run_time_checks, "state", SimpleNamespace(tracer=made))
+        patch.setattr(fusible, "observations", [made])  # library functions are not fused, as while a graph is made
         yield made
 
 

@@ -186,7 +186,7 @@ def recorded_with_hooks() -> JitStats:
     return called(run, lambda: ms.grad(lambda x: run(x) * 2)(ones(2, 3)))
 
 
-def counted() -> JitStats:
+def by_count() -> JitStats:
     run = jit(lambda x: x[x > 0].sum())
     return called(run, lambda: run(ones(3)), lambda: ms.grad(lambda x: run(x) * 2)(ones(3)))
 
@@ -257,7 +257,7 @@ def dropped() -> JitStats:
 
 
 PROVOKED = [whole, looked, gradient, as_parsed, new_size, recorded, two_parts, often_left, left, written, shared, result, users_code,
-            waiting, needs_tape, always, not_observable, recorded_with_hooks, counted, arguments, attributes, objects, floats, sizes,
+            waiting, needs_tape, always, not_observable, recorded_with_hooks, by_count, arguments, attributes, objects, floats, sizes,
             hook_results, dropped]
 
 
