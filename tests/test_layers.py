@@ -36,7 +36,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("runtime.inspection",),
     ("communication",),
     ("ops", "amp", "common", "context", "dtype", "mindrecord", "watch"),
-    ("nn", "numpy", "dataset"),
+    ("nn", "numpy", "dataset", "testing"),
     ("mint", "parallel", "transformations"),
     ("train", "export"),
     ("compat",),
@@ -70,7 +70,7 @@ WAITING: tuple[str, ...] = ()
 
 LAZY = {"lark", "rich", "hypothesis", "matplotlib", "sklearn", "PIL", "mpi4py", "safetensors", "tensorboardX"}
 """Libraries that `import adjoint` must not load."""
-LATER = {"numpy", "mint", "mindrecord", "dataset", "train", "compat", "cli"}
+LATER = {"numpy", "mint", "mindrecord", "dataset", "testing", "train", "compat", "cli"}
 """Packages of ours that `import adjoint` must not load."""
 
 

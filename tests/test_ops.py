@@ -5,31 +5,30 @@ No op is named here except in the table of stated errors: a new op is tested as 
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
-from op_cases import Array, Case, Kernels, case_of, cases, has_floats, lowered_cases, reference, samples_of
+from op_cases import Array, Case, Kernels, cases, lowered_cases, reference, samples_of
 
 from adjoint.codegen.emit import lower
 from adjoint.codegen.toolchain import Toolchain
-from adjoint.ir.build import Builder
-from adjoint.ir.core import Function, Module, Value
-from adjoint.ir.interpret import Interpreter
 from adjoint.ir.op import Effect, NotDifferentiable, Op, registry
 from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.parse import parse_module
 from adjoint.ir.print import print_module
 from adjoint.ir.storage import from_compute, to_compute
-from adjoint.ir.types import BF16, F16, F32, F64, FLOATS, DType, TensorType, tensor
-from adjoint.ir.verify import verify_module
-from adjoint.passes.activity import differentiable_by_default
+from adjoint.ir.types import F32, F64, DType, TensorType
 from adjoint.passes.autodiff import Grad
+from adjoint.testing import agreement
+from adjoint.testing.agreement import Tolerance
+from adjoint.testing.cases import gradient_cases as cases_of_gradients
+from adjoint.testing.cases import module_of, special_arrays, strided
+from adjoint.testing.cases import vector_cases as cases_of_vectors
+from adjoint.testing.gradients import check_gradient
 
 ALL = list(registry())
 NUMERIC = [name for name, op in registry().items() if op.reference is not Op.reference and op.effect is not Effect.HOST]
@@ -141,15 +140,6 @@ def test_reference_takes_any_view(name: str) -> None:
             assert_close(case, one, two, max(4.0, 2 * RELATIVE.get(name, 0.0)))
 
 
-def strided(array: Array) -> Array:
-    """Return the same elements, neither contiguous nor in row-major order, read-only."""
-    wide = np.zeros((*(2 * n for n in array.shape[::-1]), 2), array.dtype)
-    view = wide[(*(slice(None, None, -2) for _ in array.shape), 1, ...)].T
-    view[...] = array
-    view.flags.writeable = False
-    return view
-
-
 # C and reference.
 
 
@@ -187,15 +177,7 @@ def test_kernel_depends_on_its_operands_alone(name: str, kernels: Kernels) -> No
 
 
 def vector_cases(name: str, size: int) -> Iterator[Case]:
-    """Return the op on vectors of one size, for each float dtype that it accepts."""
-    op_class = registry()[name]
-    sample = replace(op_class.samples[0], values={})
-    for dtype in FLOATS:
-        case = case_of(op_class, sample, dtype, name)
-        if case is not None and any(t.dtype is dtype for t in case.types):
-            types = tuple(tensor(t.dtype, (size,)) for t in case.types)
-            results: Any = case.op.result_types(types, ())
-            yield Case(case.op, sample, types, results, f"{name}-vector-{dtype.name}")
+    return cases_of_vectors(registry()[name], name, size)
 
 
 @needs_compiler
@@ -212,36 +194,11 @@ def test_an_element_does_not_depend_on_its_place(name: str, kernels: Kernels) ->
                 assert part.tobytes() == whole[start : start + size].tobytes(), f"{long.name}: {size} from {start}"
 
 
-SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, 1e-3, 88.0, -88.0, 100.0, 1e4, 7e4]
-
-
-def special_values(dtype: DType) -> Array:
-    """Return zeros, infinities, NaN, subnormals, the ends of the range, and numbers between, in the compute dtype."""
-    if dtype is BF16:
-        edges = [2.0**-126, 2.0**-133, -(2.0**-130), 3.3895e38, -3.3895e38]
-    else:
-        limits = np.finfo(dtype.array)
-        tiny = float(limits.smallest_subnormal)
-        edges = [float(limits.tiny), tiny, -3 * tiny, float(limits.max), -float(limits.max), float(limits.max) / 2]
-    values = np.array(SPECIAL + edges).astype(dtype.compute.array)
-    return to_compute(from_compute(values, dtype), dtype)
-
-
 @needs_compiler
 @pytest.mark.parametrize("name", ELEMENTWISE)
 def test_special_values(name: str, kernels: Kernels) -> None:
     for vector in vector_cases(name, 17):
-        choices = [
-            special_values(t.dtype) if t.dtype.is_float else np.array([0, 1]).astype(t.dtype.array) for t in vector.types
-        ]
-        columns = list(zip(*itertools.product(*choices), strict=True))
-        arrays = [
-            from_compute(np.array(column).astype(t.dtype.compute.array), t.dtype)
-            for column, t in zip(columns, vector.types, strict=True)
-        ]
-        types = tuple(tensor(t.dtype, (len(columns[0]),)) for t in vector.types)
-        results: Any = vector.op.result_types(types, ())
-        case = Case(vector.op, vector.sample, types, results, f"{vector.name}-special")
+        case, arrays = special_arrays(vector)
         (got,), (expected,) = kernels.run(case, arrays), expected_of(case, arrays)
         assert_agree(case, got, expected, case.results[0], arrays)
 
@@ -289,51 +246,17 @@ def sizes_of(case: Case, operands: Sequence[Array]) -> list[Array | None]:
     return list(expected_of(case, absolute))
 
 
+def tolerance_of(case: Case) -> Tolerance:
+    """Return how far the kernel may be from the reference."""
+    if case.op.name in RELATIVE:
+        return Tolerance(RELATIVE[case.op.name], "largest")
+    return Tolerance(stated_ulps(case))
+
+
 def assert_agree(
     case: Case, stored: Array, expected: Array, type_: TensorType, operands: Sequence[Array] = (), sizes: Array | None = None
 ) -> None:
-    """Check that the kernel's result is the reference's, exactly or within the op's stated error; the sign of zero counts."""
-    dtype = type_.dtype
-    expected = np.asarray(expected)
-    got = to_compute(stored, dtype)
-
-    def fail(wrong: Array) -> None:
-        where = tuple(np.argwhere(wrong)[0].tolist())  # () in a result of no dimensions
-        of = [to_compute(x, t.dtype)[where] for x, t in zip(operands, case.types, strict=False)]
-        raise AssertionError(
-            f"{case.name} {case.op} {case.types}: {np.count_nonzero(wrong)} of {wrong.size} differ; at {where} of {of} C gives "
-            f"{got[where]!r}, the reference {expected[where]!r}"
-        )
-
-    if not dtype.is_float:
-        if np.any(wrong := got != expected):
-            fail(wrong)
-        return
-    with np.errstate(all="ignore"):
-        rounded = to_compute(from_compute(expected.astype(dtype.compute.array), dtype), dtype)
-        same = (got == rounded) | (np.isnan(got) & np.isnan(rounded))
-        zero = (got == 0) & (rounded == 0) & (np.signbit(got) != np.signbit(rounded))
-        allowed = stated_ulps(case)
-        if dtype is F64:
-            allowed *= 2  # the reference itself is NumPy in float64
-        unit = spacing(rounded, dtype)
-        if case.op.name in RELATIVE:
-            largest = rounded if sizes is None else to_compute(from_compute(sizes.astype(dtype.compute.array), dtype), dtype)
-            finite = np.abs(largest[np.isfinite(largest)])
-            unit = spacing(np.full_like(rounded, np.max(finite, initial=0.0)), dtype)
-            allowed = RELATIVE[case.op.name] * (2 if dtype is F64 else 1)
-            zero = np.zeros_like(zero)
-        near = np.abs(got.astype(np.float64) - expected.astype(np.float64)) <= allowed * unit.astype(np.float64)
-        if np.any(wrong := ~(same | near) | zero):
-            fail(wrong)
-
-
-def spacing(array: Array, dtype: DType) -> Array:
-    """Return the distance to the next number of the dtype, at each element."""
-    bits = {F64: 52, F32: 23, F16: 10, BF16: 7}[dtype]
-    lowest = {F64: -1022, F32: -126, F16: -14, BF16: -126}[dtype]
-    _, exponent = np.frexp(array)
-    return np.ldexp(np.float64(1.0), np.maximum(exponent - 1, lowest) - bits)
+    agreement.assert_agree(case, stored, expected, type_, tolerance_of(case), operands, sizes)
 
 
 def assert_close(case: Case, one: Any, two: Any, units: float) -> None:
@@ -349,25 +272,8 @@ def assert_close(case: Case, one: Any, two: Any, units: float) -> None:
 # Gradients.
 
 
-def module_of(case: Case, *kept: int) -> Module:
-    """Return the case as a function `@f`; `kept` are the results that it returns, all by default."""
-    params = [Value(type_, f"x{i}") for i, type_ in enumerate(case.types)]
-    b = Builder()
-    node = b.emit_node(case.op, params)
-    results = [node.results[i] for i in kept] if kept else node.results
-    module = Module(functions={"f": Function("f", b.finish(results, params))})
-    verify_module(module)
-    return module
-
-
 def gradient_cases(name: str) -> Iterator[Case]:
-    """Return the op's samples in float64, if it has any."""
-    op_class = registry()[name]
-    for position, sample in enumerate(samples_of(op_class)):
-        dtype = F64 if has_floats(sample) else F32
-        case = case_of(op_class, sample, dtype, f"{name}-{position}")
-        if case is not None and any(t.dtype is F64 for t in case.types) and any(t.dtype is F64 for t in case.results):
-            yield case
+    return cases_of_gradients(registry()[name], name)
 
 
 @pytest.mark.parametrize("name", sorted(REFUSED))
@@ -402,51 +308,3 @@ def test_operands_are_broadcast_in_square_samples(name: str) -> None:
     for place, (dtype, _) in enumerate(shapes[0]):
         rows = [operands for operands in shapes if operands[place][1] == (3,)]
         assert not dtype.is_float or any(shape == (3, 3) for operands in rows for _, shape in operands), f"operand {place}"
-
-
-def check_gradient(module: Module, case: Case, orders: int) -> None:
-    """Compare the gradient with a finite difference along a random direction; then the gradient's own gradient."""
-    rng = np.random.default_rng(len(case.name))
-    arguments: list[Array] = case.arrays()
-    for order in range(1, orders + 1):
-        (function,) = module.functions.values()
-        try:
-            after = Grad().on_module(module)
-        except NotDifferentiable as reason:
-            assert order == 1 and not case.op.cuts and len(str(reason)) > 10, f"{case.name}, order {order}: {reason}"
-            return
-        verify_module(after)
-        (gradient,) = after.functions.values()
-        seeds = [rng.uniform(0.5, 1.5, t.sizes) for t in function.result_types if differentiable_by_default(t)]  # type: ignore[union-attr]
-        found = Interpreter(after).call(gradient, [*arguments, *seeds])
-        ways = [
-            rng.uniform(-1.0, 1.0, np.shape(x)) if differentiable_by_default(p.type) else None
-            for p, x in zip(function.params, arguments, strict=True)
-        ]
-        with np.errstate(invalid="ignore"):  # where an op is not smooth, its gradient may be infinite to both sides
-            slope_of_adjoint = sum(float(np.sum(ct * d)) for ct, d in zip(found, (d for d in ways if d is not None), strict=True))
-        if case.sample.smooth and not case.op.cuts:
-            slope, noise = difference(module, function, arguments, ways, seeds)
-            error = abs(slope - slope_of_adjoint)
-            assert error <= 1e-5 * (1 + abs(slope)) + noise, f"{case.name}, order {order}: {slope_of_adjoint} and not {slope}"
-        module, arguments = after, [*arguments, *seeds]
-
-
-STEP = 1e-5
-
-
-def difference(
-    module: Module, function: Function, arguments: Sequence[Array], ways: Sequence[Any], seeds: Sequence[Array]
-) -> tuple[float, float]:
-    """Return the slope of the seeded sum of the function's results along `ways`, and its possible rounding error."""
-
-    def value(step: float) -> tuple[float, float]:
-        moved = [x if d is None else x + step * d for x, d in zip(arguments, ways, strict=True)]
-        results = Interpreter(module).call(function, moved)
-        floats = [x for x, t in zip(results, function.result_types, strict=True) if differentiable_by_default(t)]
-        terms = [c * x for c, x in zip(seeds, floats, strict=True)]
-        return sum(float(np.sum(x)) for x in terms), sum(float(np.sum(np.abs(x))) for x in terms)
-
-    # Five points: the error is of order step**4.
-    (a, size), (b, _), (c, _), (d, _) = value(2 * STEP), value(STEP), value(-STEP), value(-2 * STEP)
-    return (8 * (b - c) - (a - d)) / (12 * STEP), 1e-15 * size / STEP

@@ -1,6 +1,7 @@
-"""The errors in IR text: one entry each, with a stable code and the page that explains it.
+"""The errors in IR text and in the definitions of operators: one entry each, with a stable code and the page that explains it.
 
-E100 to E119 come from the parser, E120 to E139 from the verifier.  `adjoint explain E103` prints `Mistake.page`.
+E100 to E119 come from the parser, E120 to E139 from the verifier, E170 to E179 from operators of the user's own.  `adjoint explain E103`
+prints `Mistake.page`.
 """
 
 from __future__ import annotations
@@ -205,4 +206,22 @@ argument or result of a function, be yielded by a region, be carried by a loop, 
     x': f32[3] = pull!(t, 1.0_f32)
 
 To use a gradient outside of a branch or a loop, pull inside, and yield the gradient.
+""")
+
+FORMULA = _mistake("E170", "mistake in the formula of an operator", """
+The argument `c` of `adjoint.operator` is a formula in a small part of C: the names of the operands and attributes, numbers, `+ - * /`,
+comparisons, `&& || !`, `condition ? a : b`, and the mathematical functions that the message lists. With `row=True` it consists of
+statements: local variables, assignments, `for (int i = 0; i < n; i++)` and `if`.
+
+    @adjoint.operator("sqmul(x, y, *, k=1.0)", c="x * x * y * k")
+    def sqmul(x, y, *, k): return x * x * y * k
+
+The caret shows what a formula cannot have, or what does not fit.
+""")
+
+BPROP = _mistake("E171", "mistake in the gradient of an operator", """
+The `bprop` of an operator takes the operands, the result and its gradient, and returns a gradient for each operand. It is called once for
+each combination of dtypes and shapes, on Tensors without numbers: the operators that it calls become the gradient. So it cannot use the
+numbers of a Tensor in Python, as in `if x > 0`, `float(x)` or `x.asnumpy()`, read a Tensor from outside, or print. Choose by
+`ops.where(x > 0, a, b)`, and pass other Tensors to the operator as operands.
 """)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Effect", "NotDifferentiable", "Op", "Sample", "announced", "made", "mistake", "mistyped", "operation", "registry", "sample",
-    "with_sizes",
+    "with_sizes", "withdraw",
 ]
 
 
@@ -123,6 +123,8 @@ class Op(metaclass=_OpClass):
     cuts: ClassVar[str] = ""
     """The reason why no gradient flows through the op although none is missed, as for comparisons; "" if gradients flow or it is an error.
     """
+    in_python: ClassVar[bool] = False
+    """True if the op is computed by its reference, although there is a compiler."""
     public: ClassVar[Public | tuple[Public, ...]] = ()
     """Its names for users, one `Public` for each list of parameters; an op without is not called by users."""
     symbol: str
@@ -264,6 +266,12 @@ def operation(cls: OpType) -> OpType:
         announce(made)
     _registry[made.name] = made
     return made
+
+
+def withdraw(kind: type[Op]) -> None:
+    """Take an op out of the registry, so that another one may have its name.  Ops of this class that exist keep their meaning."""
+    if _registry.get(kind.name) is kind:
+        del _registry[kind.name]
 
 
 AnyOp = TypeVar("AnyOp", bound=Op)

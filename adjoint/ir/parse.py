@@ -518,7 +518,8 @@ class _FunctionReader:
         found = registry().get(name)
         if found is None or name in _REGION_OPS:
             other = name.removesuffix("!") if name.endswith("!") else name + "!"
-            help_ = f"it is written `{other}`" if other in registry() else _similar(name, registry())
+            help_ = f"it is written `{other}`" if other in registry() else \
+                f"{_similar(name, registry())} An operator of your own is defined first, by `adjoint.operator`".strip()
             raise errors.UNKNOWN_OP.at(self._place(token), f"there is no op `{name}`", self._source, help=help_)
         return found
 

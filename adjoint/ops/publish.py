@@ -21,15 +21,16 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from adjoint.ir.op import Op
+from adjoint.ir.ops.defined import Defined
 from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.public import Public
 from adjoint.ir.types import DType
 from adjoint.ops.arguments import flag, float_tensor, floating, operand, real, sizes_argument, truth, whole, wrong
 from adjoint.ops.primitive import Primitive, plain
-from adjoint.runtime.tensor.operators import binary
+from adjoint.runtime.tensor.operators import binary, together
 from adjoint.runtime.tensor.tensor import apply
 
-__all__ = ["Names", "Parameters", "parameters", "published"]
+__all__ = ["Names", "Parameters", "function_of_op", "parameters", "published"]
 
 
 class Names(NamedTuple):
@@ -69,7 +70,7 @@ def published(kind: type[Op]) -> Names:
     """Make what an op's class describes in `public`; raise TypeError for a signature that does not fit the op."""
     names = Names({}, {}, {})
     for public in kind.publics():
-        function = _function(kind, public)
+        function = function_of_op(kind, public)
         names.add(Names(
             dict.fromkeys(public.function_names, function),
             {name: _primitive(name, kind, public, function) for name in public.primitive_names(kind)},
@@ -106,18 +107,19 @@ def _misfit(kind: type[Op], public: Public) -> TypeError:
                      + (f", and then one for each attribute: {attributes}" if attributes else ""))
 
 
-def _function(kind: type[Op], public: Public) -> Callable[..., Any]:
+def function_of_op(kind: type[Op], public: Public) -> Callable[..., Any]:
+    """Make the function that applies an op; TypeError for a signature that does not fit the op."""
     operands, attributes, _ = parameters(kind, public)
     names = _operand_names(kind)
     if len(names) != len(operands) or not all(map(str.isidentifier, (public.name, *operands))):
         raise _misfit(kind, public)
     pair = issubclass(kind, Elementwise) and len(operands) == 2
-    brought = public.operands or ("promoted" if pair else "tensors")
+    brought = "together" if issubclass(kind, Defined) else public.operands or ("promoted" if pair else "tensors")
     lines = [f"def made({public.signature.partition('(')[2]}:"]
     if attributes:
         lines.append(f"    _op = _kind({_checked(kind, attributes)})")
     values = ", ".join(_BROUGHT[brought].format(name) for name in operands)
-    lines.append(f"    return {'_binary' if brought == 'promoted' else '_apply'}(_op, {values})")
+    lines.append(f"    return {_APPLIED.get(brought, '_apply')}(_op, {values})")
     function = _maker("_kind" if attributes else "_op", *lines)(kind if attributes else kind())
     function.__name__ = function.__qualname__ = name = public.name
     function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)
@@ -160,8 +162,12 @@ _BROUGHT = {
     "to floats": "_floating(_operand(_op, {0}, '{0}'))",
     "to bools": "_truth(_op, '{0}', {0})",
     "promoted": "{0}",
+    "together": "{0}",
 }
 """For each kind of operand how it is given to the op."""
+
+_APPLIED = {"promoted": "_binary", "together": "_together"}
+"""What applies the op, where it brings the operands to one dtype itself."""
 
 
 def _text(op: str, argument: str, value: Any) -> str:
@@ -197,7 +203,7 @@ def _checked(kind: type[Op], attributes: dict[str, dataclasses.Field[Any]], *, n
 
 
 _SPACE: dict[str, Any] = {
-    "__name__": "adjoint.ops", "_Primitive": Primitive, "_apply": apply, "_binary": binary, "_operand": operand,
+    "__name__": "adjoint.ops", "_Primitive": Primitive, "_apply": apply, "_binary": binary, "_together": together, "_operand": operand,
     "_float_tensor": float_tensor, "_floating": floating, "_truth": truth, "_checks": _CHECKS,
 }
 """The globals of functions; a parameter may have any name that does not begin with `_`."""
@@ -227,7 +233,7 @@ def _documented(text: str, renamed: dict[str, str], brought: str) -> str:
 
 def _operand_names(kind: type[Op]) -> tuple[str, ...]:
     """Return the names that an op's class gives its operands."""
-    if issubclass(kind, Elementwise):
+    if issubclass(kind, (Elementwise, Defined)):
         return kind.takes
     code = kind.infer.__code__
     return code.co_varnames[1 : code.co_argcount]

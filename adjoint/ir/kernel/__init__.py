@@ -30,12 +30,14 @@ of the text.  So the text holds no shapes, and a new shape finds the kernel of t
 
 Elements are loaded in the dtype they are computed in (f16 and bf16 as float, bool as bool) and rounded when stored.
 
-    names       names that C accepts
-    c_ast       the tree of C that a kernel becomes; `codegen.c_print` prints it
-    conversion  casts, loads and stores
-    operands    Buffer and LocalArray
-    sizes       sizes that are recorded while a kernel is described
-    kernel      Kernel, which records what `lower` describes
+    names            names that C accepts
+    c_ast            the tree of C that a kernel becomes; `codegen.c_print` prints it
+    conversion       casts, loads and stores
+    operands         Buffer and LocalArray
+    sizes            sizes that are recorded while a kernel is described
+    kernel           Kernel, which records what `lower` describes
+    formula          the formulas of users' operators, parsed into a tree
+    formula_writer   the same tree, written into a kernel
 """
 
 from adjoint.ir.kernel.c_ast import Expr

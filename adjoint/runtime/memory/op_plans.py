@@ -152,8 +152,8 @@ def _made(op: Op, types: Sequence[TensorType]) -> OpPlan:
     if getattr(op, "aliases", False):
         return OpPlan(result_types, lambda memory: memory, _copied_into(result_types[0].nbytes), ())
     here = machine()
-    if isinstance(op, Collective):
-        return _by_reference(op, tuple(types), result_types, here)  # processes communicate: there is nothing to compile
+    if isinstance(op, Collective) or op.in_python:
+        return _by_reference(op, tuple(types), result_types, here)  # processes communicate, or the user has given no C
     if here.kernels is None or not op.can_lower:
         return _interpreted(op, tuple(types), result_types, here)
     try:

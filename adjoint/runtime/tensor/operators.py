@@ -9,6 +9,7 @@ While a function is made into a graph, a number may be known only when the graph
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.foundation.budget import Refillable, budget
-from adjoint.ir.op import Op
+from adjoint.ir.op import Op, mistake
 from adjoint.ir.ops.arithmetic import Abs, Add, Div, FloorDiv, Mod, Mul, Neg, Sub
 from adjoint.ir.ops.comparison import Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual
 from adjoint.ir.ops.conversion import Cast
@@ -31,7 +32,7 @@ from adjoint.runtime.tensor.promotion import common_dtype, nearest, scalar_dtype
 from adjoint.runtime.tensor.structure import leaves
 from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, constant
 
-__all__ = ["binary", "combined", "divided", "dtype_beside", "logical", "nearest_in", "promoted"]
+__all__ = ["binary", "combined", "divided", "dtype_beside", "logical", "nearest_in", "promoted", "together"]
 
 Number = (bool, int, float, np.bool_, np.integer, np.floating)
 
@@ -92,6 +93,38 @@ def combined(op: Elementwise, a: Any, b: Any, compute: Callable[[Tensor, Tensor]
         return _with_run_time_number(op, a, b, compute)
     first, second = promoted(op, a, b)
     return _narrowed(op, a, b, compute(first, second))
+
+
+def together(op: Any, *operands: Any) -> Tensor:
+    """Run an operator of the user's own on any number of operands, tensors or numbers, in their common dtype.
+
+    If it takes floats only, integers and bools become Float32.  TypeError for an operand that is neither, or if none is a tensor.
+    """
+    for name, x in zip(op.takes, operands, strict=True):
+        if not isinstance(x, (Tensor, *Number, np.ndarray)) and not _is_of_the_run(x):
+            raise mistake(op, name, "a Tensor or a number", repr(x) if isinstance(x, str) else x, TypeError)
+    given = [Tensor(x) if isinstance(x, np.ndarray) else x for x in operands]
+    dtypes = [x.type.dtype for x in given if isinstance(x, Tensor)]
+    if not dtypes:
+        raise mistake(op, op.takes[0], "a Tensor, since no other operand is one", given[0], TypeError)
+    if not any(dtype.is_float for dtype in dtypes) and I64 not in op.accepts:
+        given = [_as_dtype(x, F32) if isinstance(x, Tensor) else x for x in given]
+    if len(given) == 2 and isinstance(op, Elementwise):
+        return binary(op, *given)
+    dtype = functools.reduce(common_dtype, [x.type.dtype for x in given if isinstance(x, Tensor)])
+    for x in given:
+        if not isinstance(x, Tensor):
+            dtype = scalar_dtype(dtype, x.python_type(0) if _is_of_the_run(x) else x)
+    return apply(op, *[_as_dtype(x, dtype) if isinstance(x, Tensor) else _number_in(op, x, dtype) for x in given])
+
+
+def _number_in(op: Op, number: Any, dtype: DType) -> Tensor:
+    if _is_of_the_run(number):
+        return number.as_tensor(dtype)
+    try:
+        return constant(number.item() if isinstance(number, np.generic) else number, dtype)
+    except RuntimeError:
+        raise out_of_range(op, number, dtype) from None
 
 
 _KNOWN = (Tensor, float, int)

@@ -135,7 +135,7 @@ class Entry:
         self.lowered, self.made = lowered, made or MadeGraph(0, FIRST, "", "", 0.0)
         self.graph = graph = BoundGraph(lowered, template, self.made, alone, count)
         guards = lowered.guards.count() if alone is None else 0  # a graph for any size counts its own guards
-        self.made.nodes = graph.nodes
+        self.made.nodes, self.made.in_numpy = graph.nodes, graph.in_numpy
         self.nbytes = _GRAPH + _NODE * graph.nodes + _GUARD * guards
         self._way: CallWay | None = None
         self._recorded: CallWay | None = None

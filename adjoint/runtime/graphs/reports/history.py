@@ -46,6 +46,7 @@ class MadeGraph:
     arguments  the arguments that it was made for, as text
     seconds    the time that making it took; kernels may be compiled later
     nodes      the number of its nodes
+    in_numpy   the names of the operators in it that NumPy computes, since the user has given no C
     """
 
     number: int
@@ -54,6 +55,7 @@ class MadeGraph:
     arguments: str
     seconds: float
     nodes: int = 0
+    in_numpy: tuple[str, ...] = ()
 
 
 class CallCounts:
