@@ -23,6 +23,7 @@ DIRECTORY: Final = Path(__file__).parent / "c"
 INCLUDES: Final[dict[str, tuple[str, ...]]] = {
     "fetch.h": (),
     "convert.h": (),
+    "neighbours.h": (),
     "sorting.h": ("convert.h",),
     "math_f32.h": (),
     "math_f64.h": (),
@@ -32,6 +33,7 @@ INCLUDES: Final[dict[str, tuple[str, ...]]] = {
     "registers.h": (),
     "vectors.h": ("registers.h",),
     "matmul.h": ("registers.h", "vectors.h"),
+    "chains.h": ("registers.h", "vectors.h"),
     "convolution.h": ("registers.h", "vectors.h"),
     "transpose.h": ("registers.h", "vectors.h"),
     "plain_matmul.h": ("registers.h",),

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.ir.op import made
-from adjoint.ir.ops.along import CumSum
 from adjoint.ir.ops.conversion import Cast, Select
+from adjoint.ir.ops.cumulative import CumSum
 from adjoint.ir.ops.indexing import Gather, Iota
 from adjoint.ir.ops.random import RandomInteger, RandomNormal, RandomUniform
 from adjoint.ir.ops.sort import SearchSorted

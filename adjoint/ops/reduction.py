@@ -13,8 +13,9 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.ir.op import made
-from adjoint.ir.ops.along import ArgMax, ArgMin, CumSum
+from adjoint.ir.ops.along import ArgMax, ArgMin
 from adjoint.ir.ops.conversion import Cast
+from adjoint.ir.ops.cumulative import CumProd, CumSum
 from adjoint.ir.ops.extremes import ReduceMax, ReduceMin
 from adjoint.ir.ops.moments import Moments
 from adjoint.ir.ops.singular import SingularValues
@@ -47,7 +48,6 @@ from adjoint.ops.arithmetic import (
     stop_gradient,
     where,
 )
-from adjoint.ops.parts import concat, slice
 from adjoint.ops.picking import gather_elements
 from adjoint.ops.shapes import moveaxis, reshape, squeeze
 from adjoint.runtime.tensor.fusible import fusible
@@ -393,19 +393,9 @@ def cumsum(x: Any, axis: Any, dtype: DType | None = None) -> Tensor:
 
 @fusible
 def cumprod(input: Any, dim: Any, dtype: DType | None = None) -> Tensor:
-    """Return the running product along an axis, by doubling the reach of the products in each step; of integers as Int64 by default."""
+    """Return the running product along an axis; of integers as Int64 by default."""
     x = operand("CumProd", input)
     if dtype is not None or not x.dtype.is_float:
         x = apply(made(Cast, dtype_or("CumProd", dtype, I64)), x)
     along = axis_argument("CumProd", dim, x.ndim, "dim")
-    reach, length = 1, x.shape[along] if x.ndim else 1
-    begin = [0] * x.ndim
-    while reach < length:
-        moved = [*begin]
-        moved[along] = reach
-        head = slice(x, begin, tuple(reach if a == along else d for a, d in enumerate(x.shape)))
-        tail = slice(x, moved, tuple(d - reach if a == along else d for a, d in enumerate(x.shape)))
-        before = slice(x, begin, tail.shape)
-        x = concat((head, tail * before), along)
-        reach *= 2
-    return x
+    return apply(made(CumProd, along), x) if x.ndim else x

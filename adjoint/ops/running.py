@@ -9,13 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.ir.op import made
-from adjoint.ir.ops.indexing import Iota
-from adjoint.ir.types import BOOL, F32, I32, I64, U16, U32, U64, tensor
+from adjoint.ir.ops.cumulative import CumMax, CumMin
+from adjoint.ir.types import BOOL, F32, I32, I64, U16, U32, U64
 from adjoint.ops.arguments import ArgumentMistake, axis_argument, dimension, float_only, floating, integer, operand, wrong
-from adjoint.ops.arithmetic import greater, isnan, less, logical_and, logical_not, logical_or, stop_gradient, where
 from adjoint.ops.creation import filled
 from adjoint.ops.parts import concat, flip, narrow
-from adjoint.ops.picking import gather_elements
 from adjoint.ops.reduction import sum
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.tensor.fusible import fusible
@@ -27,26 +25,15 @@ __all__ = ["cummax", "cummin", "diff", "diff_ext", "trapz"]
 
 
 def cumulative_extreme(op: str, input: Any, axis: Any, argument: str, *, largest: bool) -> tuple[Tensor, Tensor]:
-    """Return the cumulative extreme along an axis, the last of equal ones, with indices (Int64); each step doubles the distance covered."""
+    """Return the cumulative extreme along an axis, the last of equal ones, with indices (Int64)."""
     x = operand(op, input)
     if x.dtype is BOOL:
         raise wrong(op, "input", "a Tensor of numbers", x, TypeError)
     along = axis_argument(op, axis, x.ndim, argument)
     if x.ndim == 0:
         return x, constant(0, I64)
-    places = apply(made(Iota, tensor(I64, x.shape), along))
-    values, reach, length = stop_gradient(x), 1, x.shape[along]
-    while reach < length:
-        before, here = narrow(values, along, 0, length - reach), narrow(values, along, reach, length - reach)
-        before_at, here_at = narrow(places, along, 0, length - reach), narrow(places, along, reach, length - reach)
-        keeps = less(here, before) if largest else greater(here, before)
-        if x.dtype.is_float:
-            # A NaN stays until a later NaN replaces it.
-            keeps = logical_and(logical_or(keeps, isnan(before)), logical_not(isnan(here)))
-        values = concat((narrow(values, along, 0, reach), where(keeps, before, here)), along)
-        places = concat((narrow(places, along, 0, reach), where(keeps, before_at, here_at)), along)
-        reach *= 2
-    return gather_elements(x, along, places), places
+    values, places = apply(made(CumMax if largest else CumMin, along), x)
+    return values, places
 
 
 @fusible

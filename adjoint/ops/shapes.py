@@ -293,7 +293,11 @@ def repeat_interleave(input: Any, repeats: Any, axis: int | None = None) -> Tens
     times = sizes_argument("RepeatInterleave", "repeats", repeats)
     length = x.shape[along]
     if len(times) == 1:
-        times = times * length
+        before, after = x.shape[:along], x.shape[along + 1 :]
+        result = tensor(x.dtype, (*before, length * times[0], *after))
+        check_fits("RepeatInterleave", result)
+        parted = apply(made(Reshape, tensor(x.dtype, (*before, length, 1, *after))), x)
+        return apply(made(Reshape, result), apply(made(Broadcast, tensor(x.dtype, (*before, length, times[0], *after))), parted))
     if len(times) != length:
         raise wrong("RepeatInterleave", "repeats", f"one number or {length}", times)
     result = tensor(x.dtype, (*x.shape[:along], builtins.sum(times), *x.shape[along + 1 :]))

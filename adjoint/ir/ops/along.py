@@ -1,25 +1,22 @@
-"""Ops along one axis: the positions of extremes, and cumulative sums."""
+"""The positions of extremes along one axis."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adjoint.ir.op import Op, family, mistake, operation, sample
 from adjoint.ir.ops.loops import grain_of
-from adjoint.ir.ops.reduce import COLUMNS, LANES, NUMBERS, reduced_shape
+from adjoint.ir.ops.reduce import LANES, NUMBERS, reduced_shape
 from adjoint.ir.types import F32, I32, I64, DType, TensorType, tensor
 
 if TYPE_CHECKING:
-    from adjoint.ir.build import Builder
-    from adjoint.ir.core import Atom, Node
     from adjoint.ir.kernel import Buffer, Expr, Kernel
 
 Array = np.ndarray[Any, Any]
-Cotangents = Sequence["Atom | None"]
 
 TOGETHER = 256
 """The number of columns whose extremes are found together: few, so that all threads have columns; no result depends on it."""
@@ -188,85 +185,3 @@ class ArgMin(Position):
 
     def reference(self, x: Array) -> Array:
         return np.argmin(x, axis=self.axis).astype(self.to.array)
-
-
-@operation
-class CumSum(Op):
-    """Cumulative sums along `axis`, in order; f16 and bf16 are added in float32.
-
-    `exclusive`: each sum excludes its own element.  `reverse`: from the end.
-
-    x         T[s], T a number type
-    result    T[s]
-    gradient  the running sums of ct from the other end
-    errors    TypeError: not numbers; ValueError: axis out of range
-    """
-
-    axis: int
-    exclusive: bool = False
-    reverse: bool = False
-    samples = (
-        sample(F32_23, axis=0),
-        sample(F32_23, axis=1),
-        sample(tensor(F32, (2, 3, 4)), axis=1, exclusive=True),
-        sample(F32_23, axis=1, reverse=True),
-        sample(F32_23, axis=1, exclusive=True, reverse=True),
-        sample(tensor(F32, (3, 0)), axis=1),
-        sample(I32_23, axis=1, domain=(-9, 9), smooth=False, note="integers"),
-    )
-
-    def infer(self, x: Any) -> TensorType:
-        if not isinstance(x, TensorType) or x.dtype not in NUMBERS:
-            raise mistake(self, "x", "a tensor of a number type", x, TypeError)
-        if not 0 <= self.axis < x.rank:
-            raise mistake(self, "axis", f"in 0..{x.rank - 1}", self.axis)
-        return x
-
-    def reference(self, x: Array) -> Array:
-        along = np.moveaxis(x, self.axis, 0)
-        if self.reverse:
-            along = along[::-1]
-        total = np.cumsum(along, axis=0, dtype=x.dtype)
-        if self.exclusive:
-            total = np.concatenate([np.zeros_like(total[:1]), total[:-1]])
-        if self.reverse:
-            total = total[::-1]
-        return np.moveaxis(total, 0, self.axis)
-
-    def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
-        length = x.shape[self.axis]
-        outer = math.prod(x.shape[: self.axis])
-        inner = math.prod(x.shape[self.axis + 1 :])
-        n = k.size(length, "n")
-        dtype = x.dtype.compute
-        nothing = k.literal(-0.0 if dtype.is_float and not self.exclusive else 0, dtype)
-
-        def add(total: Expr, place: Expr) -> None:
-            if self.exclusive:
-                k.store(out, place, total)
-            k.set(total, total + x[place])
-            if not self.exclusive:
-                k.store(out, place, total)
-
-        if inner == 1:
-            with k.stage(outer, grain_of(4 * length), "row") as row:
-                total = k.local(nothing, "total")
-                with k.loop(0, n, "i") as i:
-                    add(total, k.let(row * n + (n - 1 - i if self.reverse else i), "place"))
-            return
-        m, chunks = k.size(inner, "m"), -(-inner // COLUMNS)
-        per_row = k.size(chunks, "chunks")
-        with k.stage(outer * chunks, grain_of(2 * length * min(inner, COLUMNS)), "unit") as unit:
-            left = k.let(unit % per_row * COLUMNS, "left")
-            width = k.let(k.minimum_of(m - left, k.literal(COLUMNS, I64)), "width")
-            first = k.let(unit / per_row * n, "first")
-            totals = k.array(x.dtype, COLUMNS, "total")
-            with k.loop(0, width, "j") as j:
-                k.set(totals[j], nothing)
-            with k.loop(0, n, "i") as i:
-                start = k.let((first + (n - 1 - i if self.reverse else i)) * m + left, "start")
-                with k.loop(0, width, "j") as j:
-                    add(totals[j], start + j)
-
-    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        return (b.cum_sum(ct, axis=self.axis, exclusive=self.exclusive, reverse=not self.reverse),)

@@ -713,7 +713,7 @@ class NextAfter(Binary):
         return np.nextafter(x, y)
 
     def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
-        return k.call("nextafter", x, y)
+        return k.call("next_after", x, y)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return b.unbroadcast(ct, to=node.operands[0].type), None

@@ -149,6 +149,9 @@ class MatMul(Op):
         if k.takes_plain_form(math.prod(lead) * m * n * inner // PLAIN_SPEED):
             self._plain_product(k, a, b, out, layout)
             return
+        if m == n == 1 and not lead and inner > DEPTH:
+            self._long_product(k, a, b, out, inner)
+            return
         row = n * out.dtype.size
         large = m > LARGE_ROWS and n >= 2 * SHARE and inner * row > NEAR_BYTES
         lies_well = not self.tb and row % VECTOR_BYTES == 0 and row % MEET_BYTES != 0 and inner * row <= LEVEL_2_BYTES
@@ -184,6 +187,19 @@ class MatMul(Op):
         with self._units(k, layout, m if n else 0, max(1, PRODUCTS_PER_THREAD // max(1, n * inner))) as (places, first, last):
             k.run(f"adjoint_plain_product_{out.dtype.name}", *(x.at(place) for x, place in zip((a, b, out), places, strict=True)),
                   rows, columns, depth, transpose_a, transpose_b, first, last)
+
+    def _long_product(self, k: Kernel, a: Buffer, b: Buffer, out: Buffer, inner: int) -> None:
+        """Emit the product of a row and a column: a stage computes the sums of blocks side by side, the other one adds them in order."""
+        depth, blocks = k.size(inner, "k"), -(-inner // DEPTH)
+        count = k.size(blocks, "blocks")
+        sums = k.scratch(out.dtype, blocks, "block_sum")
+        with k.stage_range(blocks, max(1, PRODUCTS_PER_THREAD // DEPTH)) as (begin, end):
+            k.run(f"adjoint_chains_{out.dtype.name}", a, b, sums, depth, begin, end)
+        with k.stage(1, 1):
+            total = k.local(sums[0], "total")
+            with k.loop(1, count, "block") as block:
+                k.set(total, total + sums[block])
+            k.store(out, 0, total)
 
     @contextmanager
     def _units(self, k: Kernel, layout: Layout, units: int, grain: int) -> Iterator[tuple[list[Any], Any, Any]]:

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjoint.ir.op import Op, mistake, operation, sample
+from adjoint.ir.ops.loops import grain_of
+from adjoint.ir.ops.sums import Mean
 from adjoint.ir.ops.windows import PIECE, UNPADDED, Halving, Padding, Pair, WindowRow, Windows
 from adjoint.ir.types import F32, I32, I64, DType, TensorType, Type, tensor
 
@@ -409,6 +411,10 @@ class _AvgPool(_Pool):
         if self.divisor < 0:
             raise mistake(self, "divisor", "positive, or 0 to count elements", self.divisor)
 
+    def is_whole(self, size: Sequence[int]) -> bool:
+        """Return True if the average is that of a whole plane: it is computed as a mean, in the order of additions of `reduce.py`."""
+        return self.kernel == tuple(size) and self.padding == UNPADDED and self.divisor == 0
+
     def divisors(self, size: Sequence[int], dtype: Any) -> Array:
         """Return the divisor of each window's sum: [h', w']."""
         counts = []
@@ -453,6 +459,7 @@ def _avg_samples(*, gradient: bool) -> tuple[Any, ...]:
         one((1, 2, 6, 7), (1, 2, 4, 4), kernel=(3, 2), stride=(1, 2), padding=((0, 0), (1, 1)), divisor=5),
         one((1, 1, 4, 4), (1, 1, 3, 3), kernel=(3, 3), stride=(2, 2), padding=((1, 1), (1, 1)), ceil=True, count_padding=True),
         one((0, 2, 4, 4), (0, 2, 2, 2), kernel=(2, 2), stride=(2, 2)),
+        one((2, 3, 5, 7), (2, 3, 1, 1), kernel=(5, 7), stride=(5, 7)),
     )
 
 
@@ -487,6 +494,9 @@ class AvgPool(_AvgPool):
         return total / self.divisors(x.shape[2:], x.dtype)
 
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
+        if self.is_whole(x.shape[2:]):
+            Mean((2, 3), keepdims=True).lower(k, x, out)
+            return
         dtype, windows = x.dtype.compute, Windows(k, self, x.shape, out.shape)
         with windows.each_plane() as (first, pooled):
             if windows.halving:
@@ -545,6 +555,14 @@ class AvgPoolGradient(_AvgPool):
         return self.unframed(framed, size)
 
     def lower(self, k: Kernel, ct: Buffer, out: Buffer) -> None:
+        if self.is_whole(out.shape[2:]):
+            area = out.shape[2] * out.shape[3]
+            n = k.size(area, "n")
+            with k.stage(ct.count, grain_of(area), "plane") as plane:
+                given = k.let(ct[plane] / k.cast(n, ct.dtype.compute), "given")
+                with k.loop(plane * n, (plane + 1) * n, "i") as i:
+                    k.store(out, i, given)
+            return
         dtype, windows = out.dtype.compute, Windows(k, self, out.shape, ct.shape)
         with windows.each_plane() as (first, pooled):
             if windows.halving:

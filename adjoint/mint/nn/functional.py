@@ -27,6 +27,7 @@ from adjoint.ops.normalization import group_norm, layer_norm
 from adjoint.ops.patches import fold, pixel_shuffle, unfold
 from adjoint.ops.pooling import adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool2d
 from adjoint.ops.shapes import reshape
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.run_time_checks import needs_values
 from adjoint.runtime.tensor.tensor import Tensor
 
@@ -83,9 +84,13 @@ def silu(input: Any, inplace: bool = False) -> Tensor:
 
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """Return input if positive, else alpha * (exp(input) - 1)."""
-    x, scale = operand("Elu", input), number("Elu", "alpha", alpha)
+    return _given_back("Elu", input, _elu(operand("Elu", input), number("Elu", "alpha", alpha)), inplace)
+
+
+@fusible
+def _elu(x: Tensor, scale: Any) -> Tensor:
     low = arithmetic.expm1(arithmetic.where(x > 0, 0.0, x))
-    return _given_back("Elu", input, arithmetic.where(x > 0, x, low if scale == 1 else low * scale), inplace)
+    return arithmetic.where(x > 0, x, low if scale == 1 else low * scale)
 
 
 def elu_(input: Any, alpha: float = 1.0) -> Tensor:
@@ -111,6 +116,7 @@ def hardtanh(input: Any, min_val: Any = -1.0, max_val: Any = 1.0, inplace: bool 
     return _given_back("HardTanh", input, _between(float_tensor("HardTanh", input), low, high), inplace)
 
 
+@fusible
 def _between(x: Tensor, low: Any, high: Any) -> Tensor:
     return arithmetic.where(arithmetic.less_equal(x, low), low, arithmetic.where(arithmetic.greater_equal(x, high), high, x))
 

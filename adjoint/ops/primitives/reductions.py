@@ -6,7 +6,7 @@ from typing import Any
 
 from adjoint.ir.op import made
 from adjoint.ir.ops.along import ArgMax, ArgMin
-from adjoint.ir.ops.along import CumSum as CumSumOp
+from adjoint.ir.ops.cumulative import CumSum as CumSumOp
 from adjoint.ir.ops.extremes import ReduceMax as ReduceMaxOp
 from adjoint.ir.ops.extremes import ReduceMin as ReduceMinOp
 from adjoint.ir.ops.sums import All, Any_, Mean, Prod, Sum
