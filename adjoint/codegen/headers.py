@@ -27,6 +27,7 @@ INCLUDES: Final[dict[str, tuple[str, ...]]] = {
     "sorting.h": ("convert.h",),
     "math_f32.h": (),
     "math_f64.h": (),
+    "special_f32.h": ("math_f32.h",),
     "special_tables.h": (),
     "special.h": ("math_f64.h", "special_tables.h"),
     "lanes.h": (),

@@ -313,6 +313,9 @@ static inline double adjoint_polygamma_f64(int64_t n, double x) {
     if (n <= 0) {
         return n == 0 ? adjoint_digamma_f64(x) : ADJOINT_UNDEFINED;
     }
+    if (n == 1 && x > 0x1p60) {
+        return 1 / x;
+    }
     double s = (double)n + 1, sum = adjoint_zeta_f64(s, x), factorial = 1, lost = 0, size = fabs(sum);
     if (x > 0 && x < ADJOINT_INFINITE && (n > 170 || size < 0x1p-1000)) {
         double power = adjoint_exp_f64(adjoint_lgamma_f64(s) - s * adjoint_log_f64(x));
