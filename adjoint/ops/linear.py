@@ -69,21 +69,28 @@ def product(op: str, a: Tensor, b: Tensor, *, ta: bool = False, tb: bool = False
     return apply(_PRODUCTS[ta, tb], a, b)
 
 
-@fusible
 def matmul(input: Any, other: Any) -> Tensor:
     """Return the product of matrices, as `@`: a tensor of one axis is a row on the left and a column on the right; others broadcast."""
+    plan = None
     try:
-        plan = _PLANS[input.type][other.type]
-    except (AttributeError, KeyError):
-        plan = None  # one is no tensor, or the types were not multiplied before
-    if plan is None:
-        return of_any_rank("MatMul", operand("MatMul", input), operand("MatMul", other, "other"))
+        plans = _PLANS.get(input.type)
+        if plans is not None:
+            plan = plans.get(other.type)
+    except AttributeError:  # one is no tensor
+        pass
+    if plan is None:  # of several ops, or not multiplied before
+        return _matmul(input, other)
     if tracing:
         return binary(_PRODUCT, input, other)
     out = _new(Tensor)
     out.type = plan.type
     out.memory = plan.run(input.memory, other.memory)
     return out
+
+
+@fusible
+def _matmul(input: Any, other: Any) -> Tensor:
+    return of_any_rank("MatMul", operand("MatMul", input), operand("MatMul", other, "other"))
 
 
 def of_any_rank(op: str, a: Tensor, b: Tensor, *, ta: bool = False, tb: bool = False) -> Tensor:

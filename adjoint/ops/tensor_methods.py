@@ -96,7 +96,6 @@ class _Methods:
     __setitem__ = write
     __iter__ = iterated
 
-    @fusible
     def __matmul__(self: Any, other: Any) -> Tensor:
         return linear.matmul(self, as_tensor(other) if isinstance(other, np.ndarray) else other)
 

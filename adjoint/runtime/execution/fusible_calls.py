@@ -1,7 +1,7 @@
 """Calls of fusible functions: a function of the library, traced for certain arguments, as one sequence of kernels (`tensor/fusible.py`).
 
-The function is called once on symbolic tensors.  Under a tape a bound plan runs and records its ops.  Otherwise they are fused as those of
-a graph are, and what is left is written as a Python function that launches the kernels one after the other:
+The function is called once on symbolic tensors.  Under a tape its ops are launched as they are, and recorded together.  Otherwise they are
+fused as those of a graph are, and what is left is written as a Python function that launches the kernels one after the other:
 
     def call(args, kwargs):
         v1 = c0(args[0].memory, c1)
@@ -13,11 +13,11 @@ a graph are, and what is left is written as a Python function that launches the 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from adjoint.foundation.diagnostics import warn
-from adjoint.ir.core import Atom, Function, Literal, Region, Value
+from adjoint.ir.core import Atom, Function, Literal, Node, Region, Value, tensor_type
 from adjoint.ir.ops.conversion import StopGradient
 from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.state import Read
@@ -25,16 +25,17 @@ from adjoint.ir.types import TensorType
 from adjoint.runtime.execution.bound_plan import BoundPlan
 from adjoint.runtime.execution.library_traces import LibraryTrace, Symbolic
 from adjoint.runtime.execution.planning import planned
+from adjoint.runtime.execution.recording import RecordedOp, Recording
 from adjoint.runtime.execution.run import Run
 from adjoint.runtime.execution.tiers import fused_plan
 from adjoint.runtime.memory.machine import Memory, machine
-from adjoint.runtime.memory.op_plans import plan_for
+from adjoint.runtime.memory.op_plans import plan_for, plans
 from adjoint.runtime.memory.tuning import tuning
 from adjoint.runtime.process.context import background_compile
 from adjoint.runtime.process.function_text import PythonText, function_of
 from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.fusible import FusedCall, itself
-from adjoint.runtime.tensor.tensor import Tensor, apply, constant
+from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = ["make_fused", "make_recorded"]
 
@@ -73,20 +74,121 @@ def make_recorded(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
     if traced is None:
         put(itself(function))
         return
-    objects: dict[str, Any] = {"function": function}
-    given = traced.texts(PythonText("c", objects))
-    node = traced.function.body.nodes[0]
-    if len(traced.function.body.nodes) == 1 and node.operands == traced.function.params and traced.kind is None and len(node.results) == 1:
-        # Sooner done by the op alone.
-        objects.update(apply=apply, op=node.op)
-        lines = [f"    return apply({', '.join(['op', *given])})"]
+    nodes = [node for node in traced.function.body.nodes if not isinstance(node.op, Read)]
+    if len(nodes) == 1 and nodes[0].operands == traced.function.params and traced.kind is None and len(nodes[0].results) == 1:
+        put(_recorded_op(function, traced, nodes[0]))
+    elif len(nodes) <= _FEW:
+        try:
+            put(_RecordedOps(function, traced, put).call())
+        except Exception:  # a kernel cannot be made: the function itself says it
+            put(itself(function))
     else:
-        plan = BoundPlan(planned(traced.function, identities=True, accesses=True), {}, traced.tensors, sited=False)
-        objects.update(plan=plan.run_fitting, Run=Run, state=state)
-        results = {None: "results[0]", tuple: "tuple(results)", list: "results"}[traced.kind]
-        lines = [f"    results = plan([{', '.join(given)}], Run(state.tracer))", f"    return {results}"]
-    put(function_of("call(args, kwargs)", ["try:", *lines, "except Exception:", "    return function(*args, **kwargs)"], objects, __file__,
-                    closed=True))
+        put(_recorded_plan(function, traced))
+
+
+_FEW = 8
+"""Up to how many ops are launched one by one and recorded by one call, which is quicker than to go through a plan."""
+
+
+def _recorded_op(function: Callable[..., Any], traced: TracedFunction, node: Node) -> FusedCall:
+    """Return a function that runs and records the only op of a traced function, as `apply` does."""
+    given, types = traced.texts(PythonText("c", {})), tuple([x.type for x in node.operands])
+    objects = {"function": function, "plans": plans, "plan_for": plan_for, "op": node.op, "types": types, "key": (node.op, *types),
+               "new": object.__new__, "Tensor": Tensor, "type": node.results[0].type, "state": state}
+    return _call_of(["plan = plans.get(key) or plan_for(op, types)",  # looked up each time: tuned kernels take the place of plain ones
+                     f"memory = plan.run({', '.join(f'{x}.memory' for x in given)})"],
+                    ["result = new(Tensor)", "result.type, result.memory = type, memory",
+                     f"state.tracer.record(op, ({''.join(f'{x}, ' for x in given)}), (result,))", "return result"], objects)
+
+
+class _RecordedOps:
+    """Makes a function that launches the ops of a traced function one after the other, and records all by one call.
+
+    Only what adjoints have read is kept.  Where these read more, or kernels have been replaced, the function calls `again`, which puts
+    another one in its place.
+
+        def call(args, kwargs):
+            if recording.kept is not kept or tuning.round != round:
+                return again(args, kwargs)
+            try:
+                v1 = c0(args[0].memory, args[1].memory)
+                v2 = c1(v1, args[2].memory)
+            except Exception:
+                return function(*args, **kwargs)
+            r1 = new(Tensor)
+            r1.type, r1.memory = c2, v2
+            state.tracer.extend(recording, (args[0], args[1], args[2]), (None, r1))
+            return r1
+    """
+
+    def __init__(self, function: Callable[..., Any], traced: TracedFunction, put: Callable[[FusedCall], None]):
+        self.function, self.traced, self.put = function, traced, put
+        body = traced.function.body
+        self.nodes = [node for node in body.nodes if not isinstance(node.op, Read)]
+        results = [value for node in self.nodes for value in node.results]
+        read = {node.results[0]: traced.tensors[node.op.symbol] for node in body.nodes if isinstance(node.op, Read)}
+        outside = [x for x in dict.fromkeys(x for node in self.nodes for x in node.operands) if x not in {*results}]
+        self.constants = {x: read[x] if isinstance(x, Value) else constant(x.value, x.type.dtype)
+                          for x in outside if x in read or isinstance(x, Literal)}
+        self.outside, self.results = outside, results
+        number = {x: i for i, x in enumerate([*outside, *results])}
+        self.recording = Recording(
+            [tensor_type(x) for x in outside],
+            [RecordedOp(node.op, tuple(number[x] for x in node.operands), tuple(map(tensor_type, node.results)), None)
+             for node in self.nodes if node.results])
+        self.number = number
+
+    def again(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Make the function once more, and call it."""
+        made = self.call()
+        self.put(made)
+        return made(args, kwargs)
+
+    def call(self) -> FusedCall:
+        """Return the function, for what adjoints have read up to now."""
+        kept = self.recording.kept
+        objects: dict[str, Any] = {"function": self.function, "again": self.again, "recording": self.recording, "kept": kept,
+                                   "tuning": tuning, "round": tuning.round, "state": state, "new": object.__new__, "Tensor": Tensor}
+        text = PythonText("c", objects)
+        tensors: dict[Atom, str] = dict(zip(self.traced.function.params, self.traced.texts(text), strict=True))
+        tensors.update({x: text.object(tensor) for x, tensor in self.constants.items()})
+        memories = {x: f"{tensor}.memory" for x, tensor in tensors.items()}
+        memories.update({value: f"v{i}" for i, value in enumerate(self.results)})
+        launches, after = list[str](), list[str]()
+        for node in self.nodes:
+            run = text.object(plan_for(kernel_op(node), [tensor_type(x) for x in node.operands]).run)
+            results = ", ".join(memories[value] for value in node.results)
+            launches.append(f"{results + ' = ' if results else ''}{run}({', '.join(memories[x] for x in node.operands)})")
+        returned = self.traced.function.body.results
+        for i, value in enumerate(self.results):
+            if value in returned or self.number[value] in kept:
+                tensors[value] = f"r{i}"
+                after += [f"r{i} = new(Tensor)", f"r{i}.type, r{i}.memory = {text.object(value.type)}, v{i}"]
+        given, made = (", ".join([tensors.get(x, "None") for x in values] + [""]) for values in (self.outside, self.results))
+        after += [f"state.tracer.extend(recording, ({given}), ({made}))",
+                  "return " + _FORMS[self.traced.kind].format(", ".join(tensors[value] for value in returned))]
+        return _call_of(launches, after, objects, ["if recording.kept is not kept or tuning.round != round:",
+                                                   "    return again(args, kwargs)"])
+
+
+def _recorded_plan(function: Callable[..., Any], traced: TracedFunction) -> FusedCall:
+    """Return a function that runs the ops of a traced function by a plan, which records them."""
+    plan = BoundPlan(planned(traced.function, identities=True, accesses=True), {}, traced.tensors, sited=False)
+    objects = {"function": function, "plan": plan.run_fitting, "Run": Run, "state": state}
+    results = {None: "results[0]", tuple: "tuple(results)", list: "results"}[traced.kind]
+    return _call_of([f"results = plan([{', '.join(traced.texts(PythonText('c', objects)))}], Run(state.tracer))"], [f"return {results}"],
+                    objects)
+
+
+_FORMS: dict[type | None, str] = {None: "{}", tuple: "({},)", list: "[{}]"}
+"""For each class of results, the expression that makes it of the single ones."""
+
+
+def _call_of(launches: list[str], after: list[str], objects: dict[str, Any], before: Sequence[str] = ()) -> FusedCall:
+    """Return a function of these statements, which runs the function of the library if one of the launches fails."""
+    return function_of("call(args, kwargs)", [*before, "try:", *(f"    {line}" for line in launches),
+                                              "except Exception:", "    return function(*args, **kwargs)", *after], objects, __file__,
+                       closed=True)
 
 
 class TracedFunction(NamedTuple):
@@ -174,8 +276,7 @@ def _call(function: Callable[..., Any], traced: TracedFunction, *, waited_for: b
     returned = [f"r{i}" for i in range(len(body.results))]
     for result, value in zip(returned, body.results, strict=True):
         lines += [f"{result} = new(Tensor)", f"{result}.type, {result}.memory = {text.object(value.type)}, {names[value]}"]
-    form = {None: "{}", tuple: "({},)", list: "[{}]"}[traced.kind]
-    body_ = ["try:", *(f"    {line}" for line in lines), "    return " + form.format(", ".join(returned)),
+    body_ = ["try:", *(f"    {line}" for line in lines), "    return " + _FORMS[traced.kind].format(", ".join(returned)),
              "except Exception:", "    pass", "return function(*args, **kwargs)"]
     return function_of("call(args, kwargs)", body_, objects, __file__, closed=True)
 

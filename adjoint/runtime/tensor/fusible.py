@@ -46,7 +46,8 @@ FusedCall = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 """Takes the positional arguments and those by name, and returns the function's result."""
 
 CallMaker = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any], Callable[[FusedCall], None]], None]
-"""Takes a function, the arguments of a call, those by name, and a function to be called, now or later, with the FusedCall."""
+"""Takes a function, the arguments of a call, those by name, and a function to be called, now or later, with the FusedCall; and again with
+each one that takes its place."""
 
 _makers: dict[str, CallMaker] = {}
 _every: list[dict[Any, FusedCall]] = []
@@ -171,5 +172,5 @@ class _Beginning:
         return self._function(*args, **kwargs)
 
     def _put(self, made: FusedCall) -> None:
-        if self._calls.get(self._key) is self:
+        if self._key in self._calls:  # not dropped by the budget
             self._calls[self._key] = made
