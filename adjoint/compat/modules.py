@@ -75,7 +75,7 @@ def _getter(module: ModuleType, path: str) -> Callable[[str], Any]:
     def get(name: str) -> Any:
         if name == "__all__":
             return [found for found in paths.names_here(path) if found not in paths.row_of(path).unlisted]
-        if name.startswith("__"):
+        if name.startswith("__") and name not in paths.row_of(path).names:
             raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}", name=name)
         value = paths.look_up(path, name)
         if value is paths.ABSENT:

@@ -29,6 +29,7 @@ ABSENT = object()
 """Returned by `look_up` for a name that does not exist here."""
 
 OURS_TOO = frozenset({
+    "_checkparam",
     "mindspore", "amp", "common", "common.dtype", "common.initializer", "common.parameter", "common.tensor", "communication", "context",
     "dataset", "dataset.text", "dataset.transforms", "dataset.vision", "mint", "mint.nn", "mint.nn.functional", "mint.optim", "nn",
     "numpy", "ops", "ops.composite", "ops.functional", "ops.operations", "parallel", "train",
@@ -38,7 +39,10 @@ OURS_TOO = frozenset({
 INNER = {"runtime"}
 """MindSpore paths that are something else here."""
 
-ELSEWHERE = {"communication.comm_func": "ops.comm_func", "hal": "runtime.process.streams", "utils": "common.sharing"}
+ELSEWHERE = {
+    "_c_expression.op_enum": "compat.op_enum", "_c_expression.typing": "compat.kinds", "_checkparam": "compat.checks",
+    "communication.comm_func": "ops.comm_func", "hal": "runtime.process.streams", "utils": "common.sharing",
+}
 """MindSpore paths that have another path here: collectives are operators, which are in a layer above communication; devices and their
 streams are a part of the process; of the helpers, those that share memory are here."""
 
@@ -52,20 +56,40 @@ OLDER = {
 """Modules of earlier versions, and some that the table lacks: ours of the same path, or another name for a module."""
 
 PRIVATE = {
+    "_c_expression": {
+        "Cell_": "nn.Cell", "GradOperation_": "ops.GradOperation", "Tensor": "Tensor", "TensorPy": "Tensor",
+        "_framework_profiler_step_start": "compat.private.profiled",
+        "_framework_profiler_step_end": "compat.private.profiled",
+    },
+    "_extends": {"cell_attr_register": "compat.private.cell_attr_register"},
     "amp": {"_grad_scale_map": "compat.private.scaled", "_grad_unscale_map": "compat.private.unscaled"},
     "common.api": {"_no_grad": "_no_grad", "_pynative_executor": "compat.private.executor"},
+    "common._register_for_tensor": {"tensor_operator_registry": "compat.private.tensor_operator_registry"},
+    "common._stub_tensor": {"StubTensor": "compat.private.StubTensor"},
+    "common.initializer": {
+        "_INITIALIZER_ALIAS": "runtime.tensor.initializer._NAMES", "_assignment": "compat.private.assigned",
+        "_calculate_correct_fan": "compat.private.correct_fan", "_calculate_fan_in_and_fan_out": "compat.private.fan_in_and_fan_out",
+        "_calculate_gain": "compat.private.gain",
+    },
     "dataset.engine.datasets": {"Dataset": "dataset.Dataset", "MappableDataset": "dataset.MappableDataset"},
+    "log": {"logging": "log.logging"},
+    "nn.layer.activation": {"_activation": "nn.activation._ACTIVATIONS"},
     "nn.loss.loss": {"_Loss": "nn.LossBase"},
     "nn.optim.optimizer": {"opt_init_args_register": "compat.private.opt_init_args_register"},
     "ops._primitive_cache": {"_get_cache_prim": "compat.private.cached_primitive"},
+    "ops._utils.arg_handler": {"str_to_enum": "compat.op_enum.str_to_enum"},
     "parallel._auto_parallel_context": {"auto_parallel_context": "compat.private.auto_parallel_context"},
     "parallel._utils": {
         "_get_device_num": "compat.private.device_num", "_get_global_rank": "compat.private.global_rank",
         "_get_gradients_mean": "compat.private.gradients_mean", "_get_parallel_mode": "compat.private.parallel_mode",
         "_get_parameter_broadcast": "compat.private.parameter_broadcast", "_get_full_batch": "compat.private.full_batch",
         "_get_pipeline_stages": "compat.private.pipeline_stages", "_is_parallel_mode": "compat.private.is_parallel",
+        "_is_sharding_propagation": "compat.private.is_sharding_propagation",
         "_get_enable_parallel_optimizer": "compat.private.enable_parallel_optimizer",
     },
+    "train._utils": {"_make_directory": "compat.private.made_folder"},
+    "train.callback": {"_InternalCallbackParam": "train.callback.callback.CallbackParameters"},
+    "version": {"__version__": "compat.paths.VERSION"},
 }
 """Private names that programs import, with the public names that replace them."""
 
@@ -144,9 +168,13 @@ def _found(path: str, name: str) -> tuple[ModuleType, str] | None:
         at = ((path, name),) if name in _beyond(path) else ()
     for home, called in at:
         module = _ours(home)
-        if module is not None and (called in _lazy(module) or not isinstance(vars(module).get(called, module), ModuleType)):
+        if module is not None and (called in _lazy(module) or not _is_module_of_ours(vars(module).get(called, module))):
             return module, called
     return None
+
+
+def _is_module_of_ours(value: Any) -> bool:
+    return isinstance(value, ModuleType) and value.__name__.partition(".")[0] == "adjoint"
 
 
 def _lazy(module: ModuleType) -> dict[str, str]:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
 from typing import Any
+
+import numpy as np
 
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.process.parallel_context import (
@@ -15,13 +21,15 @@ from adjoint.runtime.process.parallel_context import (
     reset_auto_parallel_context,
     set_auto_parallel_context,
 )
+from adjoint.runtime.tensor.initializer import fans
 from adjoint.runtime.tensor.structure import mapped
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
-    "auto_parallel_context", "cached_primitive", "device_num", "enable_parallel_optimizer", "executor", "full_batch", "getter",
-    "global_rank", "gradients_mean", "is_parallel", "opt_init_args_register", "parallel_mode", "parameter_broadcast", "pipeline_stages",
-    "scaled", "unscaled",
+    "StubTensor", "assigned", "auto_parallel_context", "cached_primitive", "cell_attr_register", "correct_fan", "device_num",
+    "enable_parallel_optimizer", "executor", "fan_in_and_fan_out", "full_batch", "gain", "getter", "global_rank", "gradients_mean",
+    "is_parallel", "is_sharding_propagation", "made_folder", "opt_init_args_register", "parallel_mode", "parameter_broadcast",
+    "pipeline_stages", "profiled", "scaled", "tensor_operator_registry", "unscaled",
 ]
 
 
@@ -108,3 +116,110 @@ def scaled(scale: Any, inputs: Any) -> Any:
 def unscaled(scale: Any, inputs: Any) -> Any:
     """Divide a tensor, or each tensor of a tuple or list, by a scale; each keeps its dtype."""
     return scaled(1.0 / scale, inputs)
+
+
+def fan_in_and_fan_out(shape: Sequence[int]) -> tuple[int, int]:
+    """Return fan_in and fan_out of a weight of a shape (out, in, *receptive); ValueError for fewer than two dimensions."""
+    return fans("initializer", shape)
+
+
+def correct_fan(shape: Sequence[int], mode: str) -> int:
+    """Return fan_in or fan_out of a weight of a shape; ValueError for another mode, and for fewer than two dimensions."""
+    if mode.lower() not in ("fan_in", "fan_out"):
+        raise ValueError(f"The argument 'mode' must be 'fan_in' or 'fan_out', but got {mode!r}.")
+    return fans("initializer", shape)[mode.lower() == "fan_out"]
+
+
+def gain(nonlinearity: str, param: float | None = None) -> float:
+    """Return the factor by which an initialiser makes up for a nonlinearity: 5/3 for tanh, sqrt(2) for relu, 1 for sigmoid and linear maps,
+    sqrt(2 / (1 + slope^2)) for leaky_relu with a slope, by default 0.01.  ValueError for another nonlinearity or slope.
+    """
+    plain = {"sigmoid": 1.0, "tanh": 5 / 3, "relu": math.sqrt(2.0), **dict.fromkeys(_LINEAR, 1.0)}
+    if nonlinearity in plain:
+        return plain[nonlinearity]
+    if nonlinearity != "leaky_relu":
+        raise ValueError(f"The argument 'nonlinearity' must be one of {', '.join([*plain, 'leaky_relu'])}, but got {nonlinearity!r}.")
+    slope = 0.01 if param is None else param
+    if isinstance(slope, bool) or not isinstance(slope, (int, float)):
+        raise ValueError(f"The argument 'param' must be a number, the slope of 'leaky_relu', but got {param!r}.")
+    return math.sqrt(2.0 / (1 + slope**2))
+
+
+_LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
+
+
+def assigned(arr: np.ndarray[Any, Any], num: Any) -> np.ndarray[Any, Any]:
+    """Write a number, or an array of the same shape, into an array; return the array.  ValueError for another shape."""
+    arr[...] = num
+    return arr
+
+
+def cell_attr_register(fn: Any = None, attrs: str | list[str] | None = None) -> Any:
+    """Decorate the `__init__` of a cell: the cell keeps the text of its arguments, or of those named in `attrs`, in `cell_init_args`.
+
+    TypeError when the cell is made with arguments that `__init__` does not take.
+    """
+    if fn is None:
+        return lambda function: cell_attr_register(function, attrs)
+    signature = inspect.signature(fn)
+
+    @functools.wraps(fn)
+    def initialised(self: Any, /, *arguments: Any, **named: Any) -> None:
+        bound = signature.bind(self, *arguments, **named)
+        bound.apply_defaults()
+        given = dict(list(bound.arguments.items())[1:])
+        fn(self, *arguments, **named)
+        wanted = [attrs] if isinstance(attrs, str) else given if attrs is None else attrs
+        self.__dict__["cell_init_args"] = f"{type(self).__name__}{[given[name] for name in wanted if name in given]}"
+
+    return initialised
+
+
+class TensorOperators:
+    """The operators of tensors by name: functions of `ops`, and methods of tensors such as `__add__`, which take the tensor first."""
+
+    def get(self, obj_str: str) -> Callable[..., Any]:
+        """Return an operator by its name; AttributeError if there is none."""
+        found = getattr(Tensor, obj_str, None) if obj_str.startswith("__") else getattr(operators(), obj_str, None)
+        found = found or getattr(Tensor, obj_str, None)
+        if not callable(found):
+            raise AttributeError(f"There is no operator {obj_str!r} of tensors.", name=obj_str)
+        return found
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return self.get(name)
+
+
+tensor_operator_registry = TensorOperators()
+
+
+def operators() -> ModuleType:
+    """Return the package `ops`."""
+    return importlib.import_module("adjoint.ops")
+
+
+class StubTensor:
+    """The class of MindSpore's tensors whose values are computed later: no tensor is one here."""
+
+
+def made_folder(path: str, arg_name: str = "path") -> str:
+    """Make a folder unless it is there, and return its absolute path.  TypeError for what is not a str, ValueError for an empty one,
+    NotADirectoryError for a file.
+    """
+    if not isinstance(path, str):
+        raise TypeError(f"The argument {arg_name!r} must be a str, but got {path!r} of type {type(path).__name__}.")
+    if not path.strip():
+        raise ValueError(f"The argument {arg_name!r} must be a path, but got {path!r}.")
+    if Path(path).is_file():
+        raise NotADirectoryError(f"The argument {arg_name!r} must be a folder, but got the file {path!r}.")
+    Path(path).mkdir(parents=True, exist_ok=True)
+    return str(Path(path).resolve())
+
+
+def is_sharding_propagation() -> bool:
+    """Return False: each process holds the whole network."""
+    return False
+
+
+def profiled() -> None:
+    """Do nothing: MindSpore's profiler is not here."""

@@ -6,15 +6,15 @@ import math
 
 import numpy as np
 
-from adjoint.ir.types import BOOL, F32, I32
+from adjoint.ir.types import BOOL, F16, F32, I32
 from adjoint.nn.checks import boolean, floating, number, positive_number, tensor_argument
-from adjoint.ops import reduction, special
+from adjoint.ops import diagonals, reduction, special
 from adjoint.ops.arguments import check_memory, sizes_argument
 from adjoint.ops.generated import digamma, igamma, lgamma
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["DiGamma", "IGamma", "L1Regularizer", "LBeta", "LGamma", "Norm", "Range", "ReduceLogSumExp"]
+__all__ = ["DiGamma", "IGamma", "L1Regularizer", "LBeta", "LGamma", "Moments", "Norm", "Range", "ReduceLogSumExp", "Tril", "Triu"]
 
 
 class Norm(Cell):
@@ -48,6 +48,43 @@ class ReduceLogSumExp(Cell):
 
     def construct(self, x: Tensor) -> Tensor:
         return reduction.logsumexp(floating(self, "x", x), self.axis, self.keep_dims)
+
+
+class Moments(Cell):
+    """The mean and the variance over axes, (mean, variance), of Float16 or Float32.
+
+    axis       an int or several; None: all
+    keep_dims  True to keep the axes, of size 1
+    """
+
+    def __init__(self, axis: int | tuple[int, ...] | None = None, keep_dims: bool | None = None):
+        super().__init__()
+        if axis is not None:
+            sizes_argument("Moments", "axis", axis, least=None)
+        self.axis = axis
+        self.keep_dims = False if keep_dims is None else boolean(self, "keep_dims", keep_dims)
+
+    def construct(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        if tensor_argument(self, "x", x).dtype not in (F16, F32):
+            raise TypeError(f"For 'Moments', the argument 'x' must be of dtype Float16 or Float32, but got {x.dtype}.")
+        wide = x.astype(F32)
+        mean = reduction.mean(wide, self.axis, True)
+        variance = reduction.mean((wide - mean) ** 2, self.axis, self.keep_dims)
+        return reduction.mean(wide, self.axis, self.keep_dims).astype(x.dtype), variance.astype(x.dtype)
+
+
+class Tril(Cell):
+    """The lower triangle of matrices in the last two axes; the elements above the diagonal `k` are 0."""
+
+    def construct(self, x: Tensor, k: int = 0) -> Tensor:
+        return diagonals.tril(x, k)
+
+
+class Triu(Cell):
+    """The upper triangle of matrices in the last two axes; the elements below the diagonal `k` are 0."""
+
+    def construct(self, x: Tensor, k: int = 0) -> Tensor:
+        return diagonals.triu(x, k)
 
 
 class L1Regularizer(Cell):

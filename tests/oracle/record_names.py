@@ -30,8 +30,10 @@ WITHOUT = (
 INNER = (
     "mindspore.parallel._utils", "mindspore.parallel._auto_parallel_context", "mindspore.parallel._tensor", "mindspore.train._utils",
     "mindspore.ops._primitive_cache", "mindspore.ops.operations._inner_ops", "mindspore.ops.operations._grad_ops",
-    "mindspore._checkparam", "mindspore._c_expression", "mindspore._c_expression.typing", "mindspore.communication._comm_helper",
-    "mindspore.common._utils", "mindspore.common._decorator", "mindspore.ops._utils", "mindspore.common._register_for_tensor",
+    "mindspore._checkparam", "mindspore._c_expression", "mindspore._c_expression.typing", "mindspore._c_expression.op_enum",
+    "mindspore.communication._comm_helper", "mindspore._extends", "mindspore.common._stub_tensor", "mindspore.ops._utils.arg_handler",
+    "mindspore.ops.auto_generate.gen_ops_prim", "mindspore.version", "mindspore.common._utils", "mindspore.common._decorator",
+    "mindspore.ops._utils", "mindspore.common._register_for_tensor",
 )
 """Modules with a private name that programs import."""
 PRIVATE_PACKAGES = ("mindspore.train.callback",)
@@ -47,7 +49,7 @@ PUBLIC = (
 """The places where programs look for an object, the first one first."""
 ALIASES = {"dataset.config": "dataset.core.config"}
 """Public places that are another module's attribute."""
-GENERATED = ("_c_expression", "ops.auto_generate")
+GENERATED = ("_c_expression", "ops.auto_generate", "ops.auto_generate.gen_ops_prim")
 """Modules whose own names, those of no public place, only MindSpore's own code imports."""
 
 

@@ -70,11 +70,9 @@ class Cell(CellValues):
     def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None):
         own = self.__dict__
         own["_cells"], own["_params"] = {}, {}
-        if not isinstance(auto_prefix, int):  # numbers count as yes or no: some programs hand on an argument of their own class
-            check_flag("Cell", "auto_prefix", auto_prefix)
         if flags is not None and not isinstance(flags, dict):
             raise TypeError(f"For 'Cell', the argument 'flags' must be a dict, but got {flags!r} of type {type(flags).__name__}.")
-        self._auto_prefix = bool(auto_prefix)
+        self._auto_prefix = bool(auto_prefix)  # any value counts as yes or no: some programs hand on an argument of their own class
         self.training = False
         self.requires_grad = False
         self._compute: DType | None = None

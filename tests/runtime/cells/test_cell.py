@@ -106,7 +106,9 @@ def test_without_prefixes() -> None:
 
     assert names(Plain(False)) == ["weight", "bias"]
     assert [path for path, _ in Plain(False).parameters_and_names()] == ["first.weight", "first.bias"]
-    assert names(Plain(3)) == names(Plain(True)) == ["first.weight", "first.bias"]
+    assert names(Plain({})) == ["weight", "bias"]
+    for value in (3, True, "hidden", {"hidden": 3}, object()):  # a program hands on the configuration that its own `__init__` takes
+        assert names(Plain(value)) == ["first.weight", "first.bias"]
 
 
 def test_a_default_name_is_the_attributes() -> None:
