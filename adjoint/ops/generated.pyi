@@ -205,7 +205,8 @@ def erfc(input: Any) -> Tensor:
 def erfinv(input: Any) -> Tensor:
     """Return the y with erf(y) = input; infinite at -1 and 1, NaN beyond.
 
-    input p(input^2) up to 1/2, polynomials in sqrt(-ln(1 - |input|)) above. The error is below 3 units in the last place.
+    input p(input^2) up to 1/2, polynomials in sqrt(-ln(1 - |input|)) above; in float32, of ln(1 - input^2). The error is below 3
+    units in the last place.
 
     gradient  ct * sqrt(pi) / 2 * exp(erfinv(input)**2)
     ct        the gradient of the result
@@ -439,9 +440,11 @@ def nextafter(input: Any, other: Any) -> Tensor:
 def lgamma(input: Any) -> Tensor:
     """Return the logarithm of |gamma(input)|; infinite at 0, -1, -2, ...
 
-    A polynomial on [1/2, 9], Stirling's series beyond (DLMF 5.11.1), the reflection formula below 0 (DLMF 5.5.3). The error is below
-    3 units in the last place for input > 0; below 0 it is that of the larger of the terms, as the logarithm has a zero between each
-    two poles.
+    A polynomial on [1/2, 9], in float32 up to 3, Stirling's series beyond (DLMF 5.11.1), reflection below 0 (DLMF 5.5.3). The error
+    is
+    below 3 units in the last place for input > 0; below 0 it is that of the larger of the terms, as the logarithm has a zero between
+    each two
+    poles.
 
     Integers and bools become Float32.
 
