@@ -32,7 +32,6 @@ class NonZero(Op):
 
     to: TensorType
     size: str = ""
-    may_fail = True
     samples = (
         sample(tensor(F32, (2, 3)), values={0: [[0.0, 2.0, -0.0], [np.nan, 0.0, -1.0]]}, to=tensor(I64, (3, 2)), smooth=False),
         sample(tensor(BOOL, (5,)), values={0: [True, False, True, True, False]}, to=tensor(I64, (3, 1)), smooth=False),
