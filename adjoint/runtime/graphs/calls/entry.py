@@ -136,10 +136,14 @@ class Entry:
         self.graph = graph = BoundGraph(lowered, template, self.made, alone, count)
         guards = lowered.guards.count() if alone is None else 0  # a graph for any size counts its own guards
         self.made.nodes, self.made.in_numpy = graph.nodes, graph.in_numpy
-        self.nbytes = _GRAPH + _NODE * graph.nodes + _GUARD * guards
+        self._nbytes = _GRAPH + _NODE * graph.nodes + _GUARD * guards
         self._way: CallWay | None = None
         self._recorded: CallWay | None = None
         self._gradients: dict[Any, tuple[GradientOf, JointGradient | str]] = {}
+
+    @property
+    def nbytes(self) -> int:
+        return self._nbytes + (self._way.nbytes if isinstance(self._way, ByCount) else 0)
 
     def run(self, call: Call) -> Any:
         """Run a call for which the graph's guards (conditions for running a graph again) hold, and return the result of the function."""
@@ -170,7 +174,7 @@ class Entry:
             made = joint_gradient(self.lowered, template, of)
             self._gradients[key] = of, made
             if not isinstance(made, str):
-                self.nbytes += made.nbytes
+                self._nbytes += made.nbytes
                 budget.charge(made.nbytes)
         return self._gradients[key][1]
 
@@ -371,10 +375,7 @@ class ByCount:
         while True:
             form = self._forms.get(numbers)
             if form is None or not form[0].lowered.guards.holds():
-                self._forms.pop(numbers, None)
-                while len(self._forms) >= _MOST_COUNTS:
-                    del self._forms[next(iter(self._forms))]
-                form = self._forms[numbers] = self._made(call, numbers)
+                form = self._made(call, numbers)
             graph, parts = form
             if isinstance(parts, str) or not parts.fits(call.tensors):
                 why = functools.partial(_why_counted, parts) if isinstance(parts, str) else _why_waiting
@@ -394,8 +395,16 @@ class ByCount:
                 known.calls.took(graph.record, COUNTED)
             return graph.returned(results, call.tensors, counted)
 
+    @property
+    def nbytes(self) -> int:
+        """Return an estimate of the bytes of its parts, and of the graphs for some numbers."""
+        forms = [*self._forms.copy().values()]
+        own = sum(_GRAPH + _NODE * graph.nodes for graph, _ in forms if graph is not self._graph)
+        return own + sum(parts.nbytes for _, parts in forms if not isinstance(parts, str))
+
     def _made(self, call: Call, numbers: tuple[int | None, ...]) -> tuple[BoundGraph, CountedParts | str]:
-        """Return the graph for these numbers, and the object that runs it in parts; a text that says why if there is none.
+        """Make the graph for these numbers and keep it; return it with the object that runs it in parts, a text that says why if there is
+        none.
 
         numbers  for each size that values decide the number; None for any from 2 on
         """
@@ -411,7 +420,13 @@ class ByCount:
                 self._exact = True
                 made = lowered(replace(subject, counts=Counts(numbers, exact=True)))
                 parts = _parts_of(made)
-            return BoundGraph(made, kind, self._graph.record, None, known.count), parts
+            graph = BoundGraph(made, kind, self._graph.record, None, known.count)
+            self._forms.pop(numbers, None)
+            while len(self._forms) >= _MOST_COUNTS:
+                del self._forms[next(iter(self._forms))]
+            self._forms[numbers] = graph, parts
+            budget.charge(_GRAPH + _NODE * graph.nodes)
+            return graph, parts
 
 
 def _parts_of(lowered: Lowered) -> CountedParts | str:

@@ -18,12 +18,13 @@ nothing but compute: writes of Parameters there are done in the last part, and a
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
+from adjoint.foundation.budget import budget
+from adjoint.foundation.locking import Lock
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, free_values, tensor_type, walk
 from adjoint.ir.op import Effect
@@ -47,7 +48,10 @@ from adjoint.runtime.tensor.tensor import Tensor, constant
 __all__ = ["CountedParts", "OtherCount", "counted_parts"]
 
 _MOST: Final = 64
-"""How many plans a part keeps, each for some numbers, the last used first."""
+"""How many plans a part keeps, each for some numbers, the last made first."""
+
+_PLAN, _NODE = 4000, 900
+"""Estimated bytes that are charged to the memory budget: for the plan of a part, and for each of its nodes."""
 
 
 class OtherCount(Exception):
@@ -76,7 +80,8 @@ class _Part:
         self.names = tuple(sorted({name for type_ in types for size in type_.shape if isinstance(size, Poly) for name in size.names()}))
         self._inferences = Inferences([function], self.names)
         self._in_order = InOrder.of(function, self._inferences, graph.state, graph.hosts) if self.names else None
-        self._plans: OrderedDict[tuple[int, ...], BoundPlan | None] = OrderedDict()
+        self._plans: dict[tuple[int, ...], BoundPlan | None] = {}
+        self._lock = Lock()
 
     def run(self, given: Sequence[Tensor], numbers: Mapping[str, int]) -> list[Tensor]:
         """Run the part on the values that it takes, and return its results.
@@ -91,10 +96,9 @@ class _Part:
                 run = self._in_order.ready({name: numbers[name] for name in self.names})
                 if run is not None:
                     return run(given)
+            # Two threads may both make it: the plans are equal.
             plan = self._planned(numbers)
             self._keep(key, plan)
-        else:
-            self._plans.move_to_end(key)
         return plan.run_fitting(given, Run(None))
 
     def _planned(self, numbers: Mapping[str, int]) -> BoundPlan:
@@ -105,10 +109,21 @@ class _Part:
         return bind(replace(self._graph, module=module), guarded=True, alone=Alone(function, False, len(function.body.nodes)))
 
     def _keep(self, key: tuple[int, ...], plan: BoundPlan | None) -> None:
-        self._plans[key] = plan
-        self._plans.move_to_end(key)
-        while len(self._plans) > _MOST:
-            self._plans.popitem(last=False)
+        with self._lock:
+            self._plans[key] = plan
+            while len(self._plans) > _MOST:
+                del self._plans[next(iter(self._plans))]
+        if plan is not None:
+            budget.charge(self._nbytes_of_plan)
+
+    @property
+    def nbytes(self) -> int:
+        """Return an estimate of the bytes of the part, with its plans."""
+        return self._nbytes_of_plan * (1 + len(self._plans))
+
+    @property
+    def _nbytes_of_plan(self) -> int:
+        return _PLAN + _NODE * len(self.function.body.nodes)
 
 
 class _Cut(NamedTuple):
@@ -140,6 +155,11 @@ class CountedParts:
         nodes = (node for each in graph.module.functions.values() for node in walk(each.body))
         self._differentiates = any(isinstance(node.op, Differentiated) for node in nodes)
         self._watched = tuple(graph.state.values())
+
+    @property
+    def nbytes(self) -> int:
+        """Return an estimate of its bytes."""
+        return sum(part.nbytes for part, _, _ in self._parts)
 
     @property
     def functions(self) -> list[Function]:
