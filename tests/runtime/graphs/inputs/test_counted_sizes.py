@@ -11,6 +11,7 @@ import pytest
 import adjoint as ms
 from adjoint import Tensor, jit, nn, ops
 from adjoint.foundation import made
+from tests.runtime.threads import at_once
 
 COUNTS = (5, 8, 1, 0, 5, 3, 7, 2, 12)
 WEIGHT = Tensor(np.random.default_rng(7).normal(size=(3, 2)).astype(np.float32))
@@ -132,6 +133,17 @@ def test_a_gradient_from_outside() -> None:
     for count in COUNTS:
         assert text(ms.grad(run, (0, 1))(x_of(count), WEIGHT)) == text(ms.grad(loss, (0, 1))(x_of(count), WEIGHT))
     assert "joint gradient" in str(ms.jit_stats(run))
+
+
+def test_threads_with_other_counts() -> None:
+    function = ANY["gradient"]
+    run = jit(function)
+
+    def work(i: int) -> bool:
+        return all(text(run(x_of(count, i))) == expected[i][count] for count in COUNTS)
+
+    expected = [{count: text(function(x_of(count, i))) for count in COUNTS} for i in range(4)]
+    assert at_once(4, work) == [True] * 4
 
 
 class Detector(nn.Cell):
