@@ -98,15 +98,17 @@ def _scattered(b: Builder, node: Node, ct: Any) -> Sequence[Atom | None]:
     if ct is None:
         return (None,)
     type_, taken = tensor_type(node.operands[0]), tensor_type(node.results[1])
-    if not type_.is_static:
+    if type_.rank == 1:
+        return (b.gather_gradient(ct, b.cast(node.results[1], to=I64), axis=0, to=type_),)
+    length, each = type_.shape[-1], taken.shape[-1]
+    if not isinstance(length, int):
         raise NotDifferentiable(f"the gradient of {node.op.name} needs known dimensions, but got {type_}")
-    length, each = type_.sizes[-1], taken.sizes[-1]
-    rows = math.prod(type_.sizes[:-1])
+    rows = math.prod(type_.shape[:-1])
     places = b.cast(b.reshape(node.results[1], to=tensor(I32, (rows, each))), to=I64)
     starts = b.mul(b.iota(to=tensor(I64, (rows, 1)), axis=0), b.constant(length, I64))
     flat, line = tensor(type_.dtype, (rows * each,)), tensor(I64, (rows * each,))
     scattered = b.gather_gradient(b.reshape(ct, to=flat), b.reshape(b.add(places, starts), to=line), axis=0,
-                                  to=tensor(type_.dtype, (type_.count,)))
+                                  to=tensor(type_.dtype, (rows * length,)))
     return (b.reshape(scattered, to=type_),)
 
 

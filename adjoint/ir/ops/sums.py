@@ -227,13 +227,13 @@ class Prod(Reduction):
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
         type_ = tensor_type(x)
-        if not type_.is_static:
-            raise NotDifferentiable(f"the gradient of prod needs known dimensions, but got {type_}")
-        if type_.count == 0:
+        if type_.is_static and type_.count == 0:
             return (b.zeros(type_),)
         kept = tuple(axis for axis in range(type_.rank) if axis not in self.axes)
-        shape = tuple(type_.sizes[axis] for axis in kept)
-        count = math.prod(type_.sizes[axis] for axis in self.axes)
+        shape = tuple(type_.shape[axis] for axis in kept)
+        count = math.prod(type_.shape[axis] for axis in self.axes)
+        if not isinstance(count, int):
+            raise NotDifferentiable(f"the gradient of prod needs known dimensions, but got {type_}")
         dtype = type_.dtype
 
         permutation = (*kept, *self.axes)
@@ -263,11 +263,11 @@ def _padded(b: Builder, x: Atom, one: float) -> Atom:
 
 def _part(b: Builder, x: Atom, start: int, stop: int) -> Atom:
     """Return `x[..., start:stop]`."""
-    sizes = tensor_type(x).sizes
-    if (start, stop) == (0, sizes[-1]):
+    *outer, last = tensor_type(x).shape
+    if (start, stop) == (0, last):
         return x
-    lead = len(sizes) - 1
-    return b.slice(x, start=(*(0,) * lead, start), stop=(*sizes[:-1], stop), step=(1,) * (lead + 1))
+    ends = [size if isinstance(size, int) else None for size in outer]
+    return b.slice(x, start=(*(0,) * len(outer), start), stop=(*ends, stop), step=(1,) * (len(outer) + 1))
 
 
 class Quantifier(Reduction):

@@ -359,6 +359,7 @@ class ByCount:
         self._forms: dict[tuple[int | None, ...], tuple[BoundGraph, CountedParts | str]] = {}
         """By the numbers that the graph of a form is for, as `Counts.known`."""
         self._last: tuple[int | None, ...] = ()
+        self._refused: tuple[BoundGraph, str] | None = None
         try:
             self._forms[()] = graph, _parts_of(graph.lowered)
         except NamedSizes:
@@ -373,13 +374,17 @@ class ByCount:
     def run(self, call: Call) -> Any:
         known, numbers = call.known, self._last
         while True:
+            if self._refused is not None and self._refused[0].lowered.guards.holds():
+                return Eagerly(self._refused[0], functools.partial(_why_counted, self._refused[1]), lambda: False).run(call)
             form = self._forms.get(numbers)
             if form is None or not form[0].lowered.guards.holds():
                 form = self._made(call, numbers)
             graph, parts = form
-            if isinstance(parts, str) or not parts.fits(call.tensors):
-                why = functools.partial(_why_counted, parts) if isinstance(parts, str) else _why_waiting
-                return Eagerly(graph, why, lambda: False).run(call)
+            if isinstance(parts, str):
+                self._refused = graph, parts
+                continue
+            if not parts.fits(call.tensors):
+                return Eagerly(graph, _why_waiting, lambda: False).run(call)
             graph.checked(call)
             try:
                 results, counted = parts.run(call.tensors)

@@ -32,7 +32,7 @@ from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.control import Differentiated
 from adjoint.ir.ops.nonzero import NonZero
 from adjoint.ir.ops.state import Read, Write
-from adjoint.ir.types import BOOL, I64, Poly, TensorType
+from adjoint.ir.types import BOOL, I64, NamedSizes, Poly, TensorType
 from adjoint.passes.specialize import Inferences
 from adjoint.runtime.execution.bound_plan import BoundPlan
 from adjoint.runtime.execution.run import Run
@@ -195,13 +195,15 @@ def counted_parts(graph: Graph, counted: Sequence[CountedSize], outline: Any = N
     counted  the sizes that values decide, in the order of the calls that need them
     outline  the structure of the function's result, which may hold such sizes
 
-    NamedSizes if its gradient needs to know a number.
+    NamedSizes if it may be that the gradient needs to know a number.
     """
     sizes = {size.name: size for size in counted}
     if not runs_alone(graph):
         return "code of the user's runs in it"
     function = optimised_alone(_with_returned_sizes(graph, outline))
     if function is None:
+        if any(size.number is None for size in counted):
+            raise NamedSizes("the gradient of a graph for any size")
         return "its gradient would be summed in another order than in eager mode"
     ends: dict[str, Node] = {}
     for node in function.body.nodes:

@@ -85,6 +85,8 @@ ANY: dict[str, Callable[[Any], Any]] = {
     "none at all": none_at_all,
     "gradient": lambda x: ms.grad(lambda z: (ops.tanh(z[z > 0]) * z.sum()).mean())(x),
     "gradient of rows": lambda x: ms.grad(lambda z, w: ops.relu(ops.matmul(z[z.sum(1) > -2.0], w)).sum(), (0, 1))(x, WEIGHT),
+    "gradient of the largest two": lambda x: ms.grad(lambda z: (ops.topk(z[z > 0], 2)[0] ** 2).sum())(x),
+    "gradient of products of rows": lambda x: ms.grad(lambda z: (z[z.sum(1) > -2.0][:, 1:].prod(-1) * 2).sum())(x),
     "gradient of a gradient": lambda x: ms.grad(lambda y: (ms.grad(lambda z: (z[z > 0] ** 3).sum())(y) * y).sum())(x),
 }
 """Functions for any count."""
@@ -95,7 +97,6 @@ EACH: dict[str, Callable[[Any], Any]] = {
     "last": lambda x: x[x > 0][-1],
     "half": lambda x: x[x > 0][: x[x > 0].shape[0] // 2],
     "gradient of what is joined": lambda x: ms.grad(lambda z: (ops.cat([z[z > 0], z[z > 0] * 2]) ** 2).sum())(x),
-    "largest two, and their gradient": lambda x: ms.grad(lambda z: (ops.topk(z[z > 0], 2)[0] ** 2).sum())(x),
 }
 """Functions in which Python needs to know the number, or the gradient."""
 
