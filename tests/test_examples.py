@@ -48,6 +48,7 @@ LEARNERS = [
         "gradients that reached conv1: 0, conv2: 0, head: 44\nfrozen layers as they were: True")),
     Example("mixed_precision", 1, 0.85, ("of 179 batches overflowed\n  gradients behind fc1 are Float16;", "weights: Float32\n")),
     Example("variational_autoencoder", 5, 0.37, ("gradient by mean 0.0",)),
+    Example("detector", 150, 0.6, ("gradient of edges reaches 42 cells of 1024\n",)),
     Example("dose_response", 300, 0.99, ("fused with its neighbours, to the bit (12)\n", "largest effect 3.0")),
     Example("transformer_text", 2, 0.95, ("behind 'hooks>s' has a gradient by 'hooks>s'\n",)),
 ]
