@@ -54,6 +54,7 @@ from adjoint.runtime.graphs.reports.ways import (
     ALWAYS_CALLED,
     CODE_OF_THE_USER,
     COUNTED,
+    COUNTED_ANOTHER,
     COUNTS,
     EAGERLY,
     FIRST,
@@ -95,8 +96,10 @@ _GRAPH, _NODE, _GUARD = 6000, 1200, 1800
 """Estimated bytes that are charged to the memory budget: for a graph, for each of its nodes, and for each of its guards."""
 
 
-_MOST_COUNTS = 32
-"""How many graphs of one function are kept for different numbers of the sizes that values decide."""
+_MOST_COUNTS, _MOST_EXACT = 32, 16
+"""How many graphs of one function are kept for different numbers of the sizes that values decide; how many are made if Python needs to know
+each of them, until the function itself runs instead.
+"""
 
 _WhyNot = Callable[[Call], Why]
 """A function that is called with a Call and returns the reason why this call does not run as a graph, for reports."""
@@ -378,6 +381,9 @@ class ByCount:
                 return Eagerly(self._refused[0], functools.partial(_why_counted, self._refused[1]), lambda: False).run(call)
             form = self._forms.get(numbers)
             if form is None or not form[0].lowered.guards.holds():
+                if self._exact and len(self._forms) >= _MOST_EXACT:
+                    self._refused = self._graph, f"Python needs to know it: it has had {_MOST_EXACT} numbers"
+                    continue
                 form = self._made(call, numbers)
             graph, parts = form
             if isinstance(parts, str):
@@ -413,7 +419,7 @@ class ByCount:
 
         numbers  for each size that values decide the number; None for any from 2 on
         """
-        known = call.known
+        known, begun = call.known, perf_counter()
         with lowering_lock.current:
             kind = flatten((tuple(call.tensors), {}))[0] if call.template is None else call.template
             subject = subject_for(known.call, kind, call.named, known.constant)
@@ -425,7 +431,12 @@ class ByCount:
                 self._exact = True
                 made = lowered(replace(subject, counts=Counts(numbers, exact=True)))
                 parts = _parts_of(made)
-            graph = BoundGraph(made, kind, self._graph.record, None, known.count)
+            counted = ", ".join(["any" if number is None else str(number) for _, number, _ in made.counted])
+            record = known.history.made(COUNTED_ANOTHER, counted, shown(kind, call.tensors), perf_counter() - begun)
+            graph = BoundGraph(made, kind, record, None, known.count)
+            record.nodes, record.in_numpy = graph.nodes, graph.in_numpy
+            count("graphs")
+            graph_made(made.graph)
             self._forms.pop(numbers, None)
             while len(self._forms) >= _MOST_COUNTS:
                 del self._forms[next(iter(self._forms))]

@@ -130,9 +130,11 @@ GONE = Cause("something gone", "An object that the graph was made of has been fr
 INPUT = Cause("changing number", "A float among the arguments has had several values: it is an input of the graph from now on.")
 READ_AGAIN = Cause("changing attribute", "An attribute or a name has had several values: each run reads it from now on.")
 SIZES = Cause("other sizes", "The graph for any size is specialised to sizes that have come again.", parsed=False)
+COUNTED_ANOTHER = Cause("another count", "A size that values decide has a number that the graph was not made for: 0 or 1, or any one where "
+                        "Python needs to know it.", "Compute with the size, and do not ask for it.")
 HOOKED = Cause("hook", "A forward hook has returned something that no graph was made for.",
                "Let the hook return values of one type.")
 DROPPED = Cause("dropped", "The graphs made before have been dropped, to keep within `program_cache_bytes`.",
                 "Raise `program_cache_bytes` by `set_context`.")
 
-CAUSES = (FIRST, TYPES, VALUE, STRUCTURE, READ, GONE, INPUT, READ_AGAIN, SIZES, HOOKED, DROPPED)
+CAUSES = (FIRST, TYPES, VALUE, STRUCTURE, READ, GONE, INPUT, READ_AGAIN, SIZES, COUNTED_ANOTHER, HOOKED, DROPPED)

@@ -209,7 +209,7 @@ def counted_parts(graph: Graph, counted: Sequence[CountedSize], outline: Any = N
     for node in function.body.nodes:
         if isinstance(node.op, NonZero) and node.op.size:
             ends.setdefault(node.op.size, node)
-        elif any(isinstance(inner.op, NonZero) and inner.op.size for region in node.regions for inner in walk(region)):
+        elif any(isinstance(inner.op, NonZero) and inner.op.size not in {"", *ends} for inner in _within(node)):
             return "values decide a size in a branch or a loop"
     nodes = _with_late_writes(function.body.nodes, tuple(ends.values()))
     if isinstance(nodes, str):
@@ -250,7 +250,8 @@ def _with_late_writes(nodes: Sequence[Node], ends: Sequence[Node]) -> tuple[Node
             late.append(node)
         elif any(each.op.effect is not Effect.PURE and not isinstance(each.op, (Read, Check)) for each in _within(node)):
             return f"{node.op.name} has an effect before a size that values decide"
-    kept = [node for node in nodes[:last] if node not in late]
+    moved = set(map(id, late))
+    kept = [node for node in nodes[:last] if id(node) not in moved]
     return (*kept, nodes[last], *late, *nodes[last + 1 :])
 
 

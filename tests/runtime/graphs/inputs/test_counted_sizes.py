@@ -124,6 +124,22 @@ def test_a_count_that_python_needs_is_never_guessed(name: str) -> None:
         assert outcome(run, x_of(count)) == outcome(function, x_of(count)), count
 
 
+def test_many_counts_that_python_needs() -> None:
+    """Each is a graph that `jit_stats` shows; after some of them the function itself runs."""
+    def function(x: Tensor) -> Tensor:
+        y = x[x > 0]
+        return y.sum() * (2 if y.shape[0] > 4 else 3)
+
+    run = jit(function)
+    ms.jit_stats(run)
+    for count in range(20):
+        x = Tensor(np.where(np.arange(24) < count, 1.0, -1.0).astype(np.float32))
+        assert text(run(x)) == text(function(x))
+    stats = str(ms.jit_stats(run))
+    assert "another count: 14\n" in stats and "another count: 15" not in stats
+    assert "eagerly: values decide a size in it, and Python needs to know it: it has had 16 numbers" in stats
+
+
 def test_a_gradient_from_outside() -> None:
     """The graph and its gradient are one; for the counts 0 and 1 the function itself runs."""
     def loss(x: Tensor, w: Tensor) -> Tensor:

@@ -188,7 +188,7 @@ def recorded_with_hooks() -> JitStats:
 
 def by_count() -> JitStats:
     run = jit(lambda x: x[x > 0].sum())
-    return called(run, lambda: run(ones(3)), lambda: ms.grad(lambda x: run(x) * 2)(ones(3)))
+    return called(run, lambda: run(ones(3)), lambda: run(ones(3) * 0), lambda: ms.grad(lambda x: run(x) * 2)(ones(3)))
 
 
 # -- causes ------------------------------------------------------------------------------------------------------------------
