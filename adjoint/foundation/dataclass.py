@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError, field
 from operator import attrgetter
 from reprlib import recursive_repr
+from types import MemberDescriptorType
 from typing import Any, TypeVar, dataclass_transform, overload
 
 __all__ = ["HAS_DOCSTRINGS", "dataclass", "field"]
@@ -88,6 +89,8 @@ def _first_init(cls: Any, fields: tuple[Field[Any], ...], frozen: bool) -> Calla
 def _init(cls: type, fields: tuple[Field[Any], ...], frozen: bool) -> Callable[..., None]:
     """Compile the `__init__` of a dataclass, which assigns an argument to each field, and return it."""
     space: dict[str, Any] = {"_set": object.__setattr__, "_missing": MISSING}
+    slots = {f.name: slot for f in fields if isinstance(slot := getattr(cls, f.name, None), MemberDescriptorType)}
+    space.update({f"_set_{name}": slot.__set__ for name, slot in slots.items()})  # sooner than `object.__setattr__`
     parameters, body = ["self"], list[str]()
     for f in fields:
         name, value = f.name, f.name
@@ -100,7 +103,8 @@ def _init(cls: type, fields: tuple[Field[Any], ...], frozen: bool) -> Callable[.
             value = f"_make_{name}() if {name} is _missing else {name}"
         else:
             parameters.append(name)
-        body.append(f"_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
+        assign = f"_set_{name}(self, {value})" if name in slots else f"_set(self, {name!r}, {value})"
+        body.append(assign if frozen else f"self.{name} = {value}")
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
     exec(f"def __init__({', '.join(parameters)}):\n  " + "\n  ".join(body or ["pass"]), space)

@@ -26,6 +26,9 @@ class Interned(dict[Hashable, KeyedRef[Hashable, AnyItem]]):
 
     def one(self, key: Hashable, made: AnyItem) -> AnyItem:
         """Return the only object of a key: the existing one, or else `made`.  Safe with several threads."""
+        known = self.get(key)
+        if known is not None and (found := known()) is not None:
+            return found
 
         def remove(dead: KeyedRef[Hashable, AnyItem]) -> None:
             # Atomic: another thread may insert a new object at any time.

@@ -136,6 +136,10 @@ class Op(metaclass=_OpClass):
     def __init__(self, /, *values: Any, **attributes: Any):
         # One for all ops: a generated one each would take a good part of the time of an import.
         cls = type(self)
+        if not attributes and len(values) == len(cls.fields):  # a node's op has often all of few attributes by position
+            self.__dict__.update(zip(cls.fields, values, strict=True))
+            self.__post_init__()
+            return
         if len(values) > len(cls.fields):
             raise TypeError(f"{cls.__name__} has the attributes {cls.fields}, but got {len(values)} values")
         for name, value in zip(cls.fields, values, strict=False):

@@ -75,7 +75,6 @@ class _Inliner(Rewriter):
         return loc if self._at is None else Derived("inline", (loc, self._at))
 
     def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
-        operands = [became(atom, known) for atom in node.operands]
         match node.op:
             case Call(symbol=symbol) if symbol in self._module.functions and symbol not in self._around:
                 called = self._module.functions[symbol]
@@ -83,11 +82,12 @@ class _Inliner(Rewriter):
                     return None
                 around = (*self._around, symbol)
                 inner = _Inliner(self._module, cells=self._cells, plain=self._plain, rules=self._rules, around=around, at=b.loc)
-                body, known = called.body, dict(zip(called.params, operands, strict=True))
+                body = called.body
+                known = {param: became(atom, known) for param, atom in zip(called.params, node.operands, strict=True)}
                 inner.nodes(b, body.nodes, known)
             case Cell() | Fused() if _opens(node.op, cells=self._cells, plain=self._plain):
                 (body,) = node.regions
-                known.update(zip(body.params, operands, strict=True))
+                known.update({param: became(atom, known) for param, atom in zip(body.params, node.operands, strict=True)})
                 self.nodes(b, body.nodes, known)
             case _:
                 return None

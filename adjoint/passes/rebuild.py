@@ -79,7 +79,10 @@ class Rewriter:
             atoms = change(b, node, known)
             if atoms is None:
                 atoms = self.copy(b, node, known)
-            known.update(zip(node.results, atoms, strict=True))
+            if len(node.results) == 1 == len(atoms):  # the common case, without an iterator
+                known[node.results[0]] = atoms[0]
+            else:
+                known.update(zip(node.results, atoms, strict=True))
         b.loc = around
 
     def copy(self, b: Builder, node: Node, known: Known) -> Sequence[Atom]:

@@ -339,10 +339,12 @@ class Simplify(Pass):
     """
 
     def on_function(self, function: Function, module: Module) -> Function:
+        after = _shape(function)
         for _ in range(self.ROUNDS):
-            before = _shape(function)
+            before = after
             function = replace(function, body=_Simplifier(_uses(function)).body(function.body))
-            if _shape(function) == before:
+            after = _shape(function)
+            if after == before:
                 break
         return function
 

@@ -43,7 +43,8 @@ class RegionSimplifier(Rewriter):
         self.made: dict[Value, Node] = {}
 
     def remember(self, node: Node) -> None:
-        self.made.update((value, node) for value in node.results)
+        for value in node.results:
+            self.made[value] = node
 
     def made_by(self, atom: Atom) -> Node | None:
         """Return the node of the new function that computes an atom; None for a literal or a parameter."""

@@ -74,7 +74,8 @@ class Operations:
         new = self._values.atom(value)
         if state.no_grad:
             new = self._cuts.rewritten(self._symbols.read(target), new)
-        self._regions.add(Write(symbol), [new], writes=True)
+        self._regions.add(Write(symbol), [new])
+        self._symbols.forget_read(symbol)
 
     def draw(self, seed: int | None) -> Tensor:
         """Add a node that draws a key from the random stream each time the graph runs, and return the key; other nodes compute the random

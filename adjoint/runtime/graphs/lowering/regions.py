@@ -66,7 +66,7 @@ class Regions:
 
         regions  the finished regions of the node, such as the branches of an `if`
         hint    a name for its results
-        writes  True if the node may write tensors from outside of the graph
+        writes  True if the node may write any tensors from outside of the graph
         """
         node = self.builder.emit_node(op, operands, regions=regions, hint=hint, loc=self.loc)
         self.version += writes

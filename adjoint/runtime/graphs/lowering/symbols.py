@@ -88,6 +88,10 @@ class Symbols:
             raise self._number_needed(x, "are needed while parsing, in a branch or loop that writes them")
         return self.of(x)
 
+    def forget_read(self, symbol: str) -> None:
+        """Take note that a node has written the tensor with this symbol, so that the next read of it is a node of its own."""
+        self._reads.pop(symbol, None)
+
     def rewritten(self) -> list[Tensor]:
         """Return the tensors from outside of the graph (such as Parameters) that the graph writes."""
         return [x for x in self.tensors.values() if self._is_written(x)]
