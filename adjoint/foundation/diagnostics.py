@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import dis
+import functools
 import importlib
 import linecache
 import os
@@ -348,12 +349,17 @@ def missing_text(module: str, name: str, names: Iterable[str], instead: str | No
     """
     if instead is not None:
         return f"adjoint has no {name!r} in {module!r}. Instead: {instead}."
+    close = _similar(name, tuple(names))
+    hint = f" Close to it are: {', '.join(close)}." if close else ""
+    return f"adjoint has no {name!r} in {module!r}.{hint}"
+
+
+@functools.lru_cache(maxsize=256)  # programs ask again and again whether there is a name, as by `hasattr`
+def _similar(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
     folded: dict[str, list[str]] = {}
     for candidate in names:
         folded.setdefault(candidate.lower(), []).append(candidate)
-    close = difflib.get_close_matches(name.lower(), folded, 3, 0.6)
-    hint = f" Close to it are: {', '.join(spelling for c in close for spelling in folded[c])}." if close else ""
-    return f"adjoint has no {name!r} in {module!r}.{hint}"
+    return tuple([spelling for close in difflib.get_close_matches(name.lower(), folded, 3, 0.6) for spelling in folded[close]])
 
 
 def name_error(message: str, name: str, frame: FrameType) -> Exception:

@@ -137,7 +137,7 @@ class Op(metaclass=_OpClass):
         # One for all ops: a generated one each would take a good part of the time of an import.
         cls = type(self)
         if not attributes and len(values) == len(cls.fields):  # a node's op has often all of few attributes by position
-            self.__dict__.update(zip(cls.fields, values, strict=True))
+            vars(self).update(zip(cls.fields, values, strict=True))
             self.__post_init__()
             return
         if len(values) > len(cls.fields):

@@ -253,10 +253,10 @@ class _Reader:
         cls = _passes.get(name)
         if cls is None:
             raise _mistake(f"there is no pass called `{name}`", ", ".join(sorted(_passes)))
-        hints = typing.get_type_hints(cls)
         options: dict[str, Any] = {}
         if self._peek() == "{":
             self._next()
+            hints = typing.get_type_hints(cls)
             while self._peek() != "}":
                 option = self._next()
                 known = [f.name for f in dataclasses.fields(cls) if f.repr]

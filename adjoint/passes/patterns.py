@@ -74,9 +74,7 @@ class Rewrite:
     @property
     def root(self) -> str:
         """The name of the outermost op of the pattern (`mul` for `mul(x, 1.0)`), by which rules are looked up."""
-        call = _parsed(self.pattern)
-        assert isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
-        return call.func.id
+        return self.pattern.partition("(")[0]  # all rules are looked up at the start, few are ever parsed
 
     def apply(self, emit: Emit, op: Op, operands: Sequence[Atom], type_: Type, made: Definitions) -> Atom | None:
         """Try the rule on `op(operands)`, whose result has the type `type_`; return what replaces the result, or None if the rule does not

@@ -307,8 +307,10 @@ def _broadcasts_to(operands: Sequence[Atom], type_: object) -> bool:
 
 def _folded(op: Op, operands: Sequence[Atom], type_: TensorType) -> Literal | None:
     """Compute an op on literals: return its value as a literal if that is exact, otherwise None."""
+    if type_.rank or op.name not in FOLDED:
+        return None
     literals = [atom for atom in operands if isinstance(atom, Literal)]
-    if op.name not in FOLDED or type_.rank or len(literals) < len(operands):
+    if len(literals) < len(operands):
         return None
     dtypes = [literal.type.dtype for literal in literals]
     values = [np.asarray(literal.value, d.compute.array) for literal, d in zip(literals, dtypes, strict=True)]

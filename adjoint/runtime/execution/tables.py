@@ -51,8 +51,11 @@ __all__ = ["PieceTable", "Variables", "table_step"]
 _STEP_BITS = 32
 """If a stage fails, `adjoint_run` returns its index shifted left by this many bits, plus the kernel's status."""
 
+_MANY = 8
+"""From how many tensors of state on the text does not name the type of each: it would take long to compile."""
 _MOST_OPERANDS = 6
 """How many buffers a single kernel may have to be called with pointers as arguments, without a table."""
+
 
 def table_step(
     piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot] | Mapping[int, Slot], tensors: Collection[int],
@@ -114,6 +117,7 @@ class PieceTable:
     places  for each position or slot, the block and the offset of its buffer
     names   for each slot, the local variable that holds the memory of a result used outside, or of the operand that it is an alias of
     states  for each symbol, the local variable that holds its tensor
+    accesses  for each symbol the first access, in the same order
     current for each symbol, the position of its present value
     same    for each slot read after a write, the position of the written value
     done    for each write, the number of stages before it, and the statement that makes it
@@ -141,6 +145,7 @@ class PieceTable:
         self.plans: Mapping[Launch, OpPlan] = {}
         self.writes, self.given_on = writes_of(piece, slots, tensors), _given_on(piece)
         self.states: dict[str, str] = {}
+        self.accesses: list[Access] = []
         self.current: dict[str, int] = {}
         self.same: dict[int, int] = {}
         self.done: list[tuple[int, str]] = []
@@ -247,19 +252,35 @@ class PieceTable:
                 self.after.append(f"{self.value(slot)} = {f'read{slot}' if slot in self.tensors else f'm{slot}'}")
 
     def tensor(self, entry: Access) -> str:
-        """Return the variable that holds the tensor which an access of state reads or writes.
-
-        If the tensor's type has changed since the graph was made, the statement that sets the variable raises Deviation.
-        """
+        """Return the variable that holds the tensor which an access of state reads or writes; `of_state` sets it."""
         symbol = entry.node.op.symbol
         if symbol not in self.states:
-            name = self.states[symbol] = self.own_name(f"t{len(self.states)}")
-            (of,) = entry.results or entry.operands
-            self.made[f"symbol_{name}"], self.made[f"node_{name}"], self.made[f"type_{name}"] = symbol, entry.node, self.type_of(of)
-            observed = f"({name},)" if entry.results else "()"
-            self.before += [f"{name} = state[symbol_{name}]",
-                            f"if {name}.type is not type_{name}: raise Deviation(node_{name}, {observed})"]
+            self.states[symbol] = self.own_name(f"t{len(self.states)}")
+            self.accesses.append(entry)
         return self.states[symbol]
+
+    def of_state(self) -> list[str]:
+        """Return the statements that set the variables of the tensors of state; they raise Deviation if the type of one has changed."""
+        accesses = tuple(self.accesses)
+        names, symbols = [*self.states.values()], tuple(self.states)
+        types = [self.type_of((*entry.results, *entry.operands)[0]) for entry in accesses]
+
+        def deviation(tensors: Sequence[Tensor]) -> Deviation:
+            entry, x = next((entry, x) for entry, x, type_ in zip(accesses, tensors, types, strict=True) if x.type is not type_)
+            return Deviation(entry.node, (x,) if entry.results else ())
+
+        if len(names) > _MANY:
+            found, given, wanted, raised = map(self.own_name, ("tensors", "symbols", "types", "deviation"))
+            self.made |= {given: symbols, wanted: types, raised: deviation}
+            return [f"{found} = [state[symbol] for symbol in {given}]",
+                    f"if [x.type for x in {found}] != {wanted}: raise {raised}({found})",
+                    f"{', '.join(names)} = {found}"]
+        self.made.update({f"symbol_{name}": symbol for name, symbol in zip(names, symbols, strict=True)})
+        self.made.update({f"type_{name}": type_ for name, type_ in zip(names, types, strict=True)})
+        self.made.update({f"node_{name}": entry.node for name, entry in zip(names, accesses, strict=True)})
+        return [line for name, entry in zip(names, accesses, strict=True)
+                for line in (f"{name} = state[symbol_{name}]",
+                             f"if {name}.type is not type_{name}: raise Deviation(node_{name}, {f'({name},)' if entry.results else '()'})")]
 
     # -- launches -----------------------------------------------------------------------------------------------------
     def launch(self, launch: Launch, operands: Sequence[int]) -> None:
@@ -556,10 +577,10 @@ class PieceTable:
         ]
 
     def statements(self) -> list[str]:
-        """Return all Python statements for the table, in order: the preparation and the C call, the writes of state, then those that pass
-        results on.
+        """Return all Python statements for the table, in order: those that look up tensors of state, the preparation and the C call, the
+        writes of state, then those that pass results on.
         """
-        return [*self.before, *(statement for _, statement in self.done), *self.after]
+        return [*self.of_state(), *self.before, *(statement for _, statement in self.done), *self.after]
 
     def packed(self) -> list[TableStep]:
         """Return the stages (parts of the C call) in the form in which the run-time library takes them."""
