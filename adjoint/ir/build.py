@@ -69,7 +69,11 @@ class Builder:
 
         operands  one for each operand of `node`, of the same type; so the results have the same types too
         """
-        results = tuple([Value(value.type, value.hint) for value in node.results])
+        if len(node.results) == 1:  # the common case, without a comprehension
+            value = node.results[0]
+            results = (Value(value.type, value.hint),)
+        else:
+            results = tuple([Value(value.type, value.hint) for value in node.results])
         made = Node(node.op, tuple(operands), results, (), self.loc)
         self.nodes.append(made)
         return made

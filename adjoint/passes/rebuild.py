@@ -33,7 +33,12 @@ def became(atom: Atom, known: Mapping[Value, Atom]) -> Atom:
 
 def is_like(node: Node, op: Op, operands: Sequence[Atom]) -> bool:
     """Return True if a copy of `node` with these operands surely has results of the same types: same op, operand types and no regions."""
-    return op is node.op and not node.regions and [x.type for x in operands] == [x.type for x in node.operands]
+    if op is not node.op or node.regions:
+        return False
+    for new, old in zip(operands, node.operands, strict=True):  # noqa: SIM110 - a generator would be slower
+        if new.type is not old.type:
+            return False
+    return True
 
 
 def fresh(values: Sequence[Value]) -> tuple[Value, ...]:
@@ -74,8 +79,9 @@ class Rewriter:
     def nodes(self, b: Builder, nodes: Sequence[Node], known: Known) -> None:
         """Append copies of nodes, or what `change` gives for them, to `b`; add for each of their results the new atom to `known`."""
         around, change, place = b.loc, self.change, self.place
+        stays = type(self).place is Rewriter.place
         for node in nodes:
-            b.loc = place(node.loc)
+            b.loc = node.loc if stays else place(node.loc)
             atoms = change(b, node, known)
             if atoms is None:
                 atoms = self.copy(b, node, known)
