@@ -274,7 +274,7 @@ class PieceTable:
             self.made |= {given: symbols, wanted: types, raised: deviation}
             return [f"{found} = [state[symbol] for symbol in {given}]",
                     f"if [x.type for x in {found}] != {wanted}: raise {raised}({found})",
-                    f"{', '.join(names)} = {found}"]
+                    f"{', '.join(names)}, = {found}"]
         self.made.update({f"symbol_{name}": symbol for name, symbol in zip(names, symbols, strict=True)})
         self.made.update({f"type_{name}": type_ for name, type_ in zip(names, types, strict=True)})
         self.made.update({f"node_{name}": entry.node for name, entry in zip(names, accesses, strict=True)})

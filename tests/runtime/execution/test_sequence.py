@@ -88,7 +88,10 @@ def test_state_is_the_parameter_itself():
     same(w, v)
 
 
-def test_state_of_another_type():
+@pytest.mark.parametrize("many", [0, 8])
+def test_state_of_another_type(many: int, monkeypatch: pytest.MonkeyPatch):
+    """Also where the text looks up all tensors of state together."""
+    monkeypatch.setattr(tables, "_MANY", many)
     w = Parameter(T(2, 3), name="w")
     f = function(made(STATE, {"w": w}))
     w.set_data(T(1, 2, 3))

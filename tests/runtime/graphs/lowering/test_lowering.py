@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 import adjoint
-from adjoint import Tensor
+from adjoint import Parameter, Tensor, jit, ops
 from adjoint.foundation.diagnostics import UNKNOWN, CompileError
 from adjoint.frontend.world import Kind
-from adjoint.ir.core import Value
+from adjoint.ir.core import Value, walk
+from adjoint.ir.ops.state import Read
 from adjoint.ir.types import F32, F64, tensor
+from adjoint.runtime.graphs.calls.making import parsed
 from adjoint.runtime.graphs.inputs.templates import flatten
 from adjoint.runtime.graphs.lowering.assumptions import Assumptions
 from adjoint.runtime.graphs.lowering.lowering import Lowering, Subject
@@ -49,3 +51,18 @@ def test_no_part_uses_private_names_of_another(path: Path) -> None:
              if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__")
              and isinstance(node.value, ast.Attribute) and ast.unparse(node.value).startswith("self._")]
     assert not wrong, "\n".join(wrong)
+
+
+def test_a_tensor_is_read_again_once_it_is_written() -> None:
+    """An optimiser reads its learning rate once, not for each Parameter that it writes."""
+    rate, a, b = (Parameter(Tensor([number]), name=name) for number, name in ((0.5, "rate"), (1.0, "a"), (2.0, "b")))
+
+    @jit
+    def step(x: Tensor) -> Tensor:
+        ops.assign(a, a - rate * x)
+        ops.assign(b, b - rate * x)
+        return a + b
+
+    (function,) = parsed(step, Tensor([1.0])).graph.module.functions.values()
+    assert [node.op.symbol for node in walk(function.body) if isinstance(node.op, Read)] == ["rate", "a", "b", "a", "b"]
+    assert [step(Tensor([1.0])).item() for _ in range(2)] == [2.0, 1.0]
