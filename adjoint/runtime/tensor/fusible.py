@@ -7,7 +7,7 @@ A call is looked up by the types of its tensors and its other arguments.  The fi
 traced (`execution/fusible_calls.py`), and from then on a call with the same types and arguments does nothing but
 
     launch its fused kernels, compiled in another thread     while nothing is recorded
-    launch its kernels by one C call, and record all of its  while a tape records a gradient
+    launch its kernels as they are, and record all of its    while a tape records a gradient
     ops on the tape at once
 
 The bits are those of the function, and so are the recorded ops.  The function itself runs
