@@ -213,6 +213,7 @@ ops.Fill()(ms.float32, (2,), 1); ops.FillV2()((2,), number); ops.Flatten()(x); o
 ops.FloorMod()(x, positive); ops.GELU()(x); ops.Gather()(x, classes, 0); ops.GatherD()(x, 0, places); ops.GatherNd()(x, pairs)
 ops.GatherV2()(x, classes, 0)
 ops.GeLU()(x); ops.Gelu()(x); ops.Greater()(x, y); ops.GreaterEqual()(x, y); ops.HSigmoid()(x); ops.HSwish()(x)
+ops.Custom(same, same, same)(x); ops.CustomRegOp().get_op_info()
 ops.HookBackward(hook)(x); ops.Identity()(x); ops.InsertGradientOf(hook)(x); ops.Inv()(positive); ops.Invert()(whole); ops.IsFinite()(x)
 ops.IsInf()(x); ops.IsNan()(x); ops.KLDivLoss()(x, unit); ops.L2Loss()(x); ops.L2Normalize()(x); ops.LayerNorm()(x, row, row)
 ops.Lerp()(x, y, 0.5); ops.Less()(x, y); ops.LessEqual()(x, y); ops.LinSpace()(low, high, 3); ops.Log()(positive); ops.Log1p()(positive)
@@ -466,7 +467,7 @@ MADE: dict[str, Callable[[], Any]] = {
     "kept": lambda: Parameter(drawn(3, low=0.5), name="kept"), "second": lambda: Parameter(drawn(3, low=0.5), name="second"),
     "third": lambda: Parameter(drawn(3, low=0.5), name="third"), "net": lambda: nn.Dense(3, 3, "ones", "zeros"),
     "FILE": lambda: f"{_FOLDER.name}/made.ckpt", "SAVED": lambda: _saved(), "function": lambda: lambda x: (x * x).sum(),
-    "hook": lambda: lambda *given: None,
+    "hook": lambda: lambda *given: None, "same": lambda: lambda x: x,
 }
 
 

@@ -58,6 +58,7 @@ GATES = {
     ("runtime.execution.tiers", "codegen"): "the emitter of C, with the first fused kernel",
     ("runtime.graphs.jit", "runtime.graphs.calls.making"): "the frontend, with the first function that is parsed",
     ("runtime.inspection.saving", "runtime.inspection.saved_graphs"): "passes and the emitter, with the first graph that is saved",
+    ("ops.primitives.custom", "ops.foreign_code"): "C of the user's own, with the first call of an `ops.Custom` in C",
     ("communication.management", "communication.connection"): "MPI, where a launcher has started several processes",
 }
 """(module, the place or module that its functions import): what is loaded there."""

@@ -17,7 +17,7 @@ from typing import Any, Final
 from adjoint.codegen.cache import Store
 from adjoint.codegen.declarations import ffi
 
-__all__ = ["Library", "LoadError", "load", "open_file", "table_text"]
+__all__ = ["TABLE", "Library", "LoadError", "find", "load", "open_file", "open_in_memory", "table_text"]
 
 TABLE: Final = "adjoint_table"
 MFD_EXEC: Final = 0x0010
@@ -78,10 +78,10 @@ def load(store: Store, name: str) -> Library | None:
         except LoadError as problem:
             refusal = problem  # perhaps only from this directory
         try:
-            return Library(_open_in_memory(name, content))
+            return Library(open_in_memory(name, content))
         except LoadError:
             raise refusal from None
-    return Library(_open_in_memory(name, content))
+    return Library(open_in_memory(name, content))
 
 
 def open_file(path: str) -> Any:
@@ -93,8 +93,14 @@ def open_file(path: str) -> Any:
     return handle
 
 
-def _open_in_memory(name: str, content: bytes) -> Any:
-    """Load a library from a file that exists in memory only."""
+def find(handle: Any, name: str) -> Any:
+    """Return the address of a function in a loaded library; None if it has none of this name."""
+    address = _find(handle, name.encode())
+    return None if address == ffi.NULL else address
+
+
+def open_in_memory(name: str, content: bytes) -> Any:
+    """Load a library from a file that exists in memory only; return its handle."""
     try:
         descriptor = _memory_file(name)
     except OSError as problem:

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 __all__ = ["OutOfScope", "reason"]
 
 _DEVICES = "adjoint computes on the CPU: leave out what is for other devices"
-_CUSTOM = "an operator of your own is a Cell with a `bprop`, or one class as docs/adding-an-op.md says"
+_CUSTOM = "an operator of your own is `ops.Custom` with NumPy or C, or `adjoint.operator` as docs/adding-an-op.md says"
 _RECORDS = "read the files with Python and give the arrays to `dataset.GeneratorDataset` or `dataset.NumpySlicesDataset`"
 _SCIPY = "SciPy's own functions, on `x.asnumpy()`"
 _COMPLEX = "compute with the real and the imaginary part, each a tensor"
@@ -34,8 +34,8 @@ PLACES = {
 """What to do instead, for packages and modules with everything below them, by path."""
 
 NAMES = {
-    **dict.fromkeys(("Custom", "CustomOpBuilder", "CustomRegOp", "DataType", "TBERegOp", "AiCPURegOp", "AkgGpuRegOp", "AkgAscendRegOp",
-                     "CpuRegOp", "op_info_register", "custom_info_register"), _CUSTOM),
+    **dict.fromkeys(("CustomOpBuilder", "TBERegOp", "AiCPURegOp", "AkgGpuRegOp", "AkgAscendRegOp",
+                     "CpuRegOp", "op_info_register"), _CUSTOM),
     **dict.fromkeys(("NPUAllocFloatStatus", "NPUGetFloatStatus", "NPUClearFloatStatus"), "`ops.isfinite(x).all()`, or `amp.all_finite`"),
     **dict.fromkeys(("TFRecordDataset", "OBSMindDataset"), _RECORDS),
     **dict.fromkeys(("COOTensor", "CSRTensor", "RowTensor", "SparseTensor"), _SPARSE),

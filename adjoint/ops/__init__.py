@@ -7,11 +7,12 @@ from adjoint.ops import composite, functional, operations, tensor_methods, users
 from adjoint.ops.composite import *  # noqa: F403
 from adjoint.ops.functional import *  # noqa: F403
 from adjoint.ops.operations import *  # noqa: F403
+from adjoint.ops.registrations import CustomRegOp, DataType, custom_info_register
 from adjoint.ops.state import register_queue, unregister_queue
 
 tensor_methods.attach()
 
-__all__ = ["composite", "functional", "operations", "register_queue", "unregister_queue"]
+__all__ = ["CustomRegOp", "DataType", "composite", "custom_info_register", "functional", "operations", "register_queue", "unregister_queue"]
 __all__ += composite.__all__
 __all__ += functional.__all__
 __all__ += operations.__all__
@@ -20,7 +21,7 @@ INSTEAD = {
     "while_loop": "`ops.WhileLoop`, or a `while` in a function under `ms.jit`",
     "scan": "`ops.Scan`, or a `for` in a function under `ms.jit`", "fori_loop": "`ops.ForiLoop`, or a `for` in a function under `ms.jit`",
     "switch": "an `if`", "make_tuple": "`(a, b)`", "vmap": "write the axis of the batch out, as in `ops.bmm`",
-    "Custom": "functions of `ops` with a `bprop` of your own in a Cell",
+    "kernel": "a function on NumPy arrays, in `ops.Custom`", "CustomOpBuilder": "`ops.Custom` with a function in C or C++",
     "Send": "`mint.distributed.send(tensor, dst)`", "Receive": "`mint.distributed.recv(tensor, src)`",
     "BatchISendIRecv": "`mint.distributed.batch_isend_irecv`", "CollectiveScatter": "`mint.distributed.scatter`",
     "CollectiveGather": "`mint.distributed.gather`", "AlltoAllV": "`mint.distributed.all_to_all_single`",

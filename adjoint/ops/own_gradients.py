@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import islice
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Node, Value
 from adjoint.ir.errors import BPROP
 from adjoint.ir.ops.conversion import Cast
-from adjoint.ir.ops.defined import Defined
 from adjoint.ir.ops.state import Read
 from adjoint.ir.types import TensorType, broadcast_shapes
 from adjoint.runtime.execution.library_traces import LibraryTrace, Symbolic, Untraceable
@@ -29,16 +28,30 @@ from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["pulled_by"]
 
-def pulled_by(bprop: Callable[..., Any]) -> Callable[[Defined, Builder, Node, Atom], list[Atom | None]]:
-    """Return the function `pull` of an operator whose gradient is `bprop`."""
+class _Own(Protocol):
+    """An op of the user's own: its name, the names of its operands, and its attributes by name."""
 
-    def pull(op: Defined, b: Builder, node: Node, ct: Atom) -> list[Atom | None]:
+    @property
+    def name(self) -> str: ...
+    @property
+    def takes(self) -> tuple[str, ...]: ...
+    @property
+    def given(self) -> dict[str, Any]: ...
+
+
+def pulled_by(bprop: Callable[..., Any]) -> Callable[..., list[Atom | None]]:
+    """Return the function `pull` of an operator whose gradient is `bprop`; of several results `bprop` gets tuples."""
+
+    def pull(op: _Own, b: Builder, node: Node, *cts: Atom | None) -> list[Atom | None]:
         trace = LibraryTrace(closed=True)
-        atoms = [*node.operands, node.results[0], ct]
-        given = [trace.argument(_tensor_type(x)) for x in atoms]
+        whole = [b.nothing(x.type) if ct is None else ct for ct, x in zip(cts, node.results, strict=True)]
+        atoms = [*node.operands, *node.results, *whole]
+        given: list[Any] = [trace.argument(_tensor_type(x)) for x in atoms]
+        operands, results = len(node.operands), len(node.results)
+        out, dout = tuple(given[operands : operands + results]), tuple(given[operands + results :])
         try:
             with trace:
-                returned = bprop(*given, **op.given)
+                returned = bprop(*given[:operands], *((out[0], dout[0]) if results == 1 else (out, dout)), **op.given)
         except Untraceable as reason:
             label = str(reason)
             label = "it does something else than to call operators on Tensors" if label.endswith("of an emitter") else label
@@ -47,16 +60,16 @@ def pulled_by(bprop: Callable[..., Any]) -> Callable[[Defined, Builder, Node, At
         except Exception as raised:
             noted(raised, _user_line(raised.__traceback__, bprop))
             raise
-        results = list(returned) if isinstance(returned, (tuple, list)) else [returned]
-        if len(results) != len(op.takes):
+        gradients = list(returned) if isinstance(returned, (tuple, list)) else [returned]
+        if len(gradients) != len(op.takes):
             count = f"{len(op.takes)} gradient{'s' * (len(op.takes) > 1)}, for {', '.join(op.takes)}"
-            raise BPROP.at(definition(bprop), f"the 'bprop' of `{op.name}` must return {count}, but it returned {len(results)}")
-        return _emitted(op, b, node, bprop, trace, atoms, results)
+            raise BPROP.at(definition(bprop), f"the 'bprop' of `{op.name}` must return {count}, but it returned {len(gradients)}")
+        return _emitted(op, b, node, bprop, trace, atoms, gradients)
 
     return pull
 
 
-def _emitted(op: Defined, b: Builder, node: Node, bprop: Callable[..., Any], trace: LibraryTrace, atoms: Sequence[Atom],
+def _emitted(op: _Own, b: Builder, node: Node, bprop: Callable[..., Any], trace: LibraryTrace, atoms: Sequence[Atom],
              results: Sequence[Any]) -> list[Atom | None]:
     """Emit the nodes of a trace, and return the gradient of each operand.
 
@@ -89,7 +102,7 @@ def _emitted(op: Defined, b: Builder, node: Node, bprop: Callable[..., Any], tra
     return found
 
 
-def _fitted(op: Defined, b: Builder, bprop: Callable[..., Any], name: str, x: Atom, to: TensorType) -> Atom:
+def _fitted(op: _Own, b: Builder, bprop: Callable[..., Any], name: str, x: Atom, to: TensorType) -> Atom:
     """Return a gradient with the type of its operand: cast to its dtype, summed over the axes along which it was broadcast."""
     have = _tensor_type(x)
     if have.dtype is not to.dtype:
@@ -109,7 +122,7 @@ def _fitted(op: Defined, b: Builder, bprop: Callable[..., Any], name: str, x: At
                                       f"of one that it broadcasts to, but it returned one of shape {list(have.shape)}")
 
 
-def _constant(op: Defined, b: Builder, bprop: Callable[..., Any], x: Tensor) -> Atom:
+def _constant(op: _Own, b: Builder, bprop: Callable[..., Any], x: Tensor) -> Atom:
     """Return a tensor that `bprop` has made of a known number as a constant."""
     numbers = x.asnumpy() if x.type.count else np.zeros(1)
     first = numbers.reshape(-1)[:1]

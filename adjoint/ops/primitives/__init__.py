@@ -8,6 +8,7 @@ from adjoint.ops.primitives import (
     colours,
     convolution,
     criteria,
+    custom,
     effects,
     elementwise,
     fractional,
@@ -33,6 +34,7 @@ from adjoint.ops.primitives.boxes import *  # noqa: F403
 from adjoint.ops.primitives.colours import *  # noqa: F403
 from adjoint.ops.primitives.convolution import *  # noqa: F403
 from adjoint.ops.primitives.criteria import *  # noqa: F403
+from adjoint.ops.primitives.custom import *  # noqa: F403
 from adjoint.ops.primitives.effects import *  # noqa: F403
 from adjoint.ops.primitives.elementwise import *  # noqa: F403
 from adjoint.ops.primitives.fractional import *  # noqa: F403
@@ -59,6 +61,7 @@ __all__ += boxes.__all__
 __all__ += colours.__all__
 __all__ += convolution.__all__
 __all__ += criteria.__all__
+__all__ += custom.__all__
 __all__ += effects.__all__
 __all__ += elementwise.__all__
 __all__ += fractional.__all__

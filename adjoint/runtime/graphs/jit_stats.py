@@ -44,7 +44,7 @@ class GraphStats:
     seconds    the time that making it took
     nodes      the number of its nodes
     ways       how its calls ran, the commonest way first
-    in_numpy   the names of the operators in it that NumPy computes, since they were defined without C
+    in_python   the names of the operators in it that Python calls: those defined without C, and `ops.Custom`
     """
 
     number: int
@@ -55,15 +55,15 @@ class GraphStats:
     seconds: float
     nodes: int
     ways: tuple[WayStats, ...]
-    in_numpy: tuple[str, ...] = ()
+    in_python: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         if not self.number:
             return "\n".join(["without a graph of their own", *(f"    {way}" for way in self.ways)])
         cause = f"{self.cause}{f': {self.detail}' if self.detail else ''}"
         head = f"graph {self.number} of ({self.arguments}), {self.nodes} nodes, made in {1000 * self.seconds:.1f} ms; {cause}"
-        if self.in_numpy:
-            head += f"; in NumPy, for lack of C: {', '.join(self.in_numpy)}"
+        if self.in_python:
+            head += f"; called in Python: {', '.join(self.in_python)}"
         return "\n".join([head, *(f"    {way}" for way in self.ways)])
 
 
@@ -126,5 +126,5 @@ def _graphs(graphs: Graphs) -> list[GraphStats]:
     for (number, way, why), count in counts.most_common():
         ways.setdefault(number, []).append(WayStats(way.name, str(why), why.reason.way_out, count))
     made = [GraphStats(each.number, each.cause.name, each.detail, each.cause.way_out, each.arguments, each.seconds, each.nodes,
-                       tuple(ways.get(each.number, ())), each.in_numpy) for each in graphs.history.graphs]
+                       tuple(ways.get(each.number, ())), each.in_python) for each in graphs.history.graphs]
     return [*made, *([GraphStats(0, "", "", "", "", 0.0, 0, tuple(ways[0]))] if 0 in ways else [])]

@@ -50,7 +50,7 @@ class BoundGraph:
     plan         the bound plan, which runs it
     kind         the hash of the template of its arguments
     nodes        the number of its nodes
-    in_numpy     the names of the operators in it that NumPy computes, since the user has given no C
+    in_python     the names of the operators in it that Python calls, though there is a compiler
     slots        the slots for tensors in the structure of the result
     leaves       True if a call may have to be continued in another graph, because the user's Python code returns or changes something
     around       references to the cells in whose calls the user's code runs
@@ -67,7 +67,7 @@ class BoundGraph:
     def __init__(self, lowered: Lowered, template: Template, record: MadeGraph, alone: Alone | None = None, count: int | None = None):
         self.lowered, self.record, self.kind = lowered, record, hash(template)
         self.nodes = len([*walk(lowered.graph.function.body)]) if alone is None else alone.nodes
-        self.in_numpy = _in_numpy(lowered.graph if alone is None else alone)
+        self.in_python = _called_in_python(lowered.graph if alone is None else alone)
         user = UserCode(lowered.graph) if alone is None and has_user_code(lowered.graph) else None
         self.leaves = may_leave(lowered.graph, user)
         self.around = () if user is None else tuple(site.reference for site in user.around)
@@ -202,8 +202,8 @@ def _number(kind: type, x: Any) -> Any:
 _CONVERTING: dict[str, Any] = {f"{kind.__name__}_of": functools.partial(_number, kind) for kind in (int, float, bool)}
 
 
-def _in_numpy(graph: Graph | Alone) -> tuple[str, ...]:
-    """Return the names of a graph's operators that NumPy computes although there is a compiler."""
+def _called_in_python(graph: Graph | Alone) -> tuple[str, ...]:
+    """Return the names of a graph's operators that Python calls, though there is a compiler."""
     functions = [graph.function, *(graph.module.functions.values() if isinstance(graph, Graph) else ())]
     return tuple(sorted({node.op.name for function in functions for node in walk(function.body)
                          if node.op.in_python and node.op.effect is Effect.PURE}))

@@ -138,7 +138,7 @@ class Entry:
         self.lowered, self.made = lowered, made or MadeGraph(0, FIRST, "", "", 0.0)
         self.graph = graph = BoundGraph(lowered, template, self.made, alone, count)
         guards = lowered.guards.count() if alone is None else 0  # a graph for any size counts its own guards
-        self.made.nodes, self.made.in_numpy = graph.nodes, graph.in_numpy
+        self.made.nodes, self.made.in_python = graph.nodes, graph.in_python
         self._nbytes = _GRAPH + _NODE * graph.nodes + _GUARD * guards
         self._way: CallWay | None = None
         self._recorded: CallWay | None = None
@@ -434,7 +434,7 @@ class ByCount:
             counted = ", ".join(["any" if number is None else str(number) for _, number, _ in made.counted])
             record = known.history.made(COUNTED_ANOTHER, counted, shown(kind, call.tensors), perf_counter() - begun)
             graph = BoundGraph(made, kind, record, None, known.count)
-            record.nodes, record.in_numpy = graph.nodes, graph.in_numpy
+            record.nodes, record.in_python = graph.nodes, graph.in_python
             count("graphs")
             graph_made(made.graph)
             self._forms.pop(numbers, None)

@@ -46,7 +46,7 @@ class MadeGraph:
     arguments  the arguments that it was made for, as text
     seconds    the time that making it took; kernels may be compiled later
     nodes      the number of its nodes
-    in_numpy   the names of the operators in it that NumPy computes, since the user has given no C
+    in_python   the names of the operators in it that Python calls: those defined without C, and `ops.Custom`
     """
 
     number: int
@@ -55,7 +55,7 @@ class MadeGraph:
     arguments: str
     seconds: float
     nodes: int = 0
-    in_numpy: tuple[str, ...] = ()
+    in_python: tuple[str, ...] = ()
 
 
 class CallCounts:

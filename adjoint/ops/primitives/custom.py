@@ -1,0 +1,142 @@
+"""`Custom`: functions of the user's own, in Python or in C, as operators."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from adjoint.ir.ops import custom as foreign
+from adjoint.ir.types import DType, Poly, TensorType, tensor
+from adjoint.ops.own_gradients import pulled_by
+from adjoint.ops.primitive import Primitive
+from adjoint.ops.registrations import accepted_dtypes
+from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor
+
+__all__ = ["Custom"]
+
+KINDS = ("hybrid", "akg", "tbe", "aicpu", "aot", "pyfunc")
+"""MindSpore's kinds of functions."""
+
+
+class Custom(Primitive):
+    """A function of the user's own as an operator: in Python on NumPy arrays, or in C or C++.
+
+        add = ops.Custom(lambda x, y: x + y, out_shape=lambda x, y: x, out_dtype=lambda x, y: x)
+        add = ops.Custom("add.c:add", out_shape=lambda x, y: x, out_dtype=lambda x, y: x, func_type="aot")
+
+    func       "pyfunc": a function that takes an array for each input (bfloat16 as float32), and returns an array, or a tuple of several.
+               "aot": a path and the name of a function, with a colon between: a source in C or C++, which is compiled when it is first
+               called, and again when it or a file that it includes has changed, or a shared library.  The function is
+               `int f(int nparam, void **params, int *ndims, int64_t **shapes, const char **dtypes, void *stream, void *extra)`; the inputs
+               come before the results.  It returns 0, or another number if it has failed; `stream` and `extra` are NULL
+    out_shape  the shape of the result, a tuple of shapes for several results, or a function that takes the shapes of the inputs as lists
+    out_dtype  the dtype of the result, a tuple of dtypes, or a function that takes the dtypes of the inputs
+    func_type  "pyfunc" or "aot"
+    bprop      the gradient: takes the inputs, the result and its gradient (tuples for several results) as Tensors, and returns a gradient
+               for each input.  It calls operators, may be differentiated again, and may not use the numbers of Tensors in Python
+    reg_info   what `CustomRegOp` gives, as a dict, JSON or a list of these, for the dtypes that are allowed on the CPU; by default what
+               `custom_info_register` has given `func`, or else any dtypes
+
+    Calls take Tensors and numbers.  In a graph, equal calls may become one, and a call whose result is not used is left out.
+
+    TypeError for a `func`, `out_shape` or `out_dtype` of another kind; ValueError for another `func_type`.  Calls raise what a function in
+    Python raises; RuntimeError for a file or function that is missing, that the compiler refuses, or that returns another number than 0,
+    and for results of other shapes or dtypes.
+    """
+
+    def __init__(self, func: Callable[..., Any] | str, out_shape: Any = None, out_dtype: Any = None, func_type: str = "pyfunc",
+                 bprop: Callable[..., Any] | None = None, reg_info: Any = None):
+        if not callable(func) and not isinstance(func, str):
+            raise _wrong("func", "a function or a str", func)
+        if not isinstance(func_type, str) or func_type not in KINDS:
+            raise _wrong("func_type", f"one of {', '.join(map(repr, KINDS))}", func_type, ValueError)
+        if func_type not in ("aot", "pyfunc"):
+            raise TypeError(f"For 'Custom', functions of type {func_type!r} do not run on the CPU: 'hybrid' and 'akg' need the compiler "
+                            "AKG, 'tbe' and 'aicpu' an Ascend. Use 'pyfunc' for NumPy, 'aot' for C, or `adjoint.operator`.")
+        if func_type == "aot" and not isinstance(func, str):
+            raise _wrong("func", "a str such as 'add.c:add' for the type 'aot'", func)
+        if func_type == "pyfunc" and not callable(func):
+            raise _wrong("func", "a function for the type 'pyfunc'", func)
+        for argument, given, kinds, words in (
+            ("out_shape", out_shape, (tuple, list), "a tuple, a list or a function"),
+            ("out_dtype", out_dtype, (tuple, list, DType), "a dtype, a tuple of dtypes or a function"),
+        ):
+            if not callable(given) and not isinstance(given, kinds):
+                raise _wrong(argument, words, given)
+        if bprop is not None and not callable(bprop):
+            raise _wrong("bprop", "a function", bprop)
+        name = func if isinstance(func, str) else getattr(func, "__name__", type(func).__name__)
+        super().__init__("Custom", func_name=name, func_type=func_type)
+        self._out_shape, self._out_dtype = out_shape, out_dtype
+        self._accepted = accepted_dtypes(func, reg_info)
+        compute = _of_python(func) if callable(func) else _of_c(func)
+        self._foreign = foreign.ForeignFunction(
+            f"the function '{name}'", compute, None if bprop is None else pulled_by(bprop), raw=func_type == "aot")
+
+    def __call__(self, *inputs: Any) -> Any:
+        tensors = [as_tensor(x) if isinstance(x, (bool, int, float, np.generic)) else x for x in inputs]
+        for i, x in enumerate(tensors, 1):
+            if not isinstance(x, Tensor):
+                raise TypeError(f"For 'Custom', input {i} must be a Tensor or a number, but got {x!r} of type {type(x).__name__}.")
+        results = self._results([x.type for x in tensors])
+        dtypes = tuple([type_.dtype.long_name.lower() for type_ in (*[x.type for x in tensors], *results)])
+        if self._accepted is not None and dtypes not in self._accepted:
+            known = "; ".join(", ".join(each) for each in self._accepted)
+            raise TypeError(f"For 'Custom', the dtypes of inputs and results must be those of 'reg_info', {known}, but got "
+                            f"{', '.join(dtypes)}.")
+        return apply(foreign.Custom(self._foreign.number, tuple([x.type for x in tensors]), results), *tensors)
+
+    def _results(self, operands: Sequence[TensorType]) -> tuple[TensorType, ...]:
+        """Return the types of the results, as `out_shape` and `out_dtype` say."""
+        shapes: Any = self._out_shape
+        dtypes: Any = self._out_dtype
+        if callable(shapes):
+            shapes = shapes(*[list(type_.shape) for type_ in operands])
+        if callable(dtypes) and not isinstance(dtypes, DType):
+            dtypes = dtypes(*[type_.dtype for type_ in operands])
+        several = isinstance(dtypes, (tuple, list))
+        if not several:
+            shapes, dtypes = (shapes,), (dtypes,)
+        if not isinstance(shapes, (tuple, list)) or len(shapes) != len(dtypes):
+            raise ValueError(f"For 'Custom', the arguments 'out_shape' and 'out_dtype' must describe as many results, but got the shapes "
+                             f"{shapes!r} and the dtypes {dtypes!r}.")
+        for shape in shapes:
+            if not isinstance(shape, (tuple, list)) or not all(
+                    isinstance(n, Poly) or (isinstance(n, (int, np.integer)) and not isinstance(n, bool) and n >= 0) for n in shape):
+                raise ValueError(f"For 'Custom', the argument 'out_shape' must give shapes, tuples or lists of ints of at least 0, but got "
+                                 f"{shape!r}.")
+        for dtype in dtypes:
+            if not isinstance(dtype, DType):
+                raise _wrong("out_dtype", "dtypes, or a function that returns them", dtype)
+        return tuple([tensor(dtype, tuple(n if isinstance(n, Poly) else int(n) for n in shape))
+                      for shape, dtype in zip(shapes, dtypes, strict=True)])
+
+
+def _wrong(argument: str, expected: str, got: object, kind: type[Exception] = TypeError) -> Exception:
+    return kind(f"For 'Custom', the argument '{argument}' must be {expected}, but got {got!r} of type {type(got).__name__}.")
+
+
+def _of_python(func: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda arrays, _operands, _results: func(*arrays)
+
+
+def _of_c(func: str) -> Callable[..., Any]:
+    """Return what calls a function of C; the file is compiled and loaded at the first call."""
+    path, _, name = func.rpartition(":")
+    if not path:
+        raise RuntimeError(f"For 'Custom', the argument 'func' must be a path and a name, such as 'add.c:add', but got {func!r}.")
+    path = os.path.abspath(path)  # the program may change its directory before the first call
+    found: list[Callable[..., Any]] = []
+
+    def compute(*given: Any) -> Any:
+        if not found:
+            # The compiler's side is loaded when it is needed.
+            from adjoint.ops.foreign_code import foreign_function
+
+            found.append(foreign_function(path, name))
+        return found[0](*given)
+
+    return compute
