@@ -32,7 +32,7 @@ __all__ = ["CumMax", "CumMin", "CumProd", "CumSum", "LinearRecurrence"]
 
 Array = np.ndarray[Any, Any]
 Cotangents = Sequence["Atom | None"]
-Element = Callable[[Sequence["Expr"], "Expr", "Expr | None", "Expr | None"], None]
+ElementStep = Callable[[Sequence["Expr"], "Expr", "Expr | None", "Expr | None"], None]
 """Appends the C code of one element.
 
 It is given the locals that are carried along, the place of the element, that of the element before it, and how many elements are before it.
@@ -56,7 +56,7 @@ class Cumulative(Op):
         if not 0 <= self.axis < x.rank:
             raise mistake(self, "axis", f"in 0..{x.rank - 1}", self.axis)
 
-    def walk(self, k: Kernel, x: Buffer, carried: Sequence[DType], step: Element, *, reverse: bool = False) -> None:
+    def walk(self, k: Kernel, x: Buffer, carried: Sequence[DType], step: ElementStep, *, reverse: bool = False) -> None:
         """Emit loops over all rows along the axis, with locals of the dtypes `carried`; from the end if `reverse`."""
         outer, length, inner = math.prod(x.shape[: self.axis]), x.shape[self.axis], math.prod(x.shape[self.axis + 1 :])
         n = k.size(length, "n")

@@ -319,7 +319,10 @@ class Concat(Op):
         at = 0
         for operand in node.operands:
             shape = tensor_type(operand).shape
-            end = at + tensor_type(operand).with_shape((shape[self.axis],)).sizes[0]
+            length: Any = shape[self.axis]
+            if not isinstance(length, int):
+                length = tensor_type(operand).sizes[self.axis]  # there is no number: NamedSizes
+            end = at + length
             start, stop = _with((0,) * len(shape), self.axis, at), _with(shape, self.axis, end)
             stop = tuple([size if isinstance(size, int) else None for size in stop])
             parts.append(b.slice(ct, start=start, stop=stop, step=(1,) * len(shape)))
