@@ -18,6 +18,7 @@ from adjoint.mint.products import *  # noqa: F403
 from adjoint.mint.reductions import *  # noqa: F403
 from adjoint.mint.shapes import *  # noqa: F403
 from adjoint.ops.arguments import operand, wrong
+from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["conv2d", "distributed", "flatten_ext", "inverse", "item", "linalg", "nn", "norm", "optim", "softmax_ext", "special"]
@@ -53,6 +54,7 @@ def item(input: Any) -> bool | int | float:
     return x.item()
 
 
+@fusible
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Return the norm of order `p` ("fro" is 2) over axes; without `dim`, of all elements as one vector; with "nuc", of matrices."""
     if isinstance(p, str) and p == "nuc":

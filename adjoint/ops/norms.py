@@ -34,7 +34,9 @@ def norm_of_vectors(op: str, x: Tensor, ord: Any, axes: tuple[int, ...], keep: b
     """Return the norm of vectors that are spread over some axes: see `ops.norm`."""
     kept = tuple(a for a in range(x.ndim) if a not in axes)
     last = tuple(range(len(kept), x.ndim))
-    rows = reshape(moveaxis(x, axes, last), (*(x.shape[a] for a in kept), math.prod(x.shape[a] for a in axes)))
+    rows = x if axes == last else moveaxis(x, axes, last)
+    if len(axes) != 1:
+        rows = reshape(rows, (*(x.shape[a] for a in kept), math.prod(x.shape[a] for a in axes)))
     found = reduction.norm(rows, ord, -1)
     return reshape(found, tuple(1 if a in axes else d for a, d in enumerate(x.shape))) if keep else found
 

@@ -82,21 +82,29 @@ def _emit_scatter(k: Kernel, x: Buffer | None, indices: Buffer, updates: Buffer,
     else:
         with k.stage(out.count, ELEMENTS_PER_THREAD) as i:
             k.store(total, i, x[i])
-    n, m, count = k.size(length, "n"), k.size(inner, "m"), k.size(indices.count, "count")
-    blocks = -(-inner // COLUMNS)
-    per_row = k.size(blocks, "blocks")
-    with k.stage(outer * blocks, grain_of(indices.count * min(inner, COLUMNS)), "unit") as unit:
-        first = k.let(unit % per_row * COLUMNS, "first")
-        last = k.let(k.minimum_of(first + COLUMNS, m), "last")
-        o = k.let(unit / per_row, "o")
-        with k.loop(0, count, "i") as i:
-            target = k.let((o * n + emit_place(k, indices, i, n)) * m, "target")
-            source = k.let((o * count + i) * m, "source")
-            with k.loop(first, last, "j") as j:
-                if out.dtype is BOOL:
-                    k.set(total[target + j], total[target + j] | updates[source + j])
-                else:
-                    k.increment(total[target + j], updates[source + j])
+    n, count = k.size(length, "n"), k.size(indices.count, "count")
+
+    def add(target: Any, source: Any) -> None:
+        if out.dtype is BOOL:
+            k.set(total[target], total[target] | updates[source])
+        else:
+            k.increment(total[target], updates[source])
+
+    if inner == 1:
+        with k.stage(outer, grain_of(indices.count), "o") as o, k.loop(0, count, "i") as i:
+            add(k.let(o * n + emit_place(k, indices, i, n), "target"), o * count + i)
+    else:
+        m, blocks = k.size(inner, "m"), -(-inner // COLUMNS)
+        per_row = k.size(blocks, "blocks")
+        with k.stage(outer * blocks, grain_of(indices.count * min(inner, COLUMNS)), "unit") as unit:
+            first = k.let(unit % per_row * COLUMNS, "first")
+            last = k.let(k.minimum_of(first + COLUMNS, m), "last")
+            o = k.let(unit / per_row, "o")
+            with k.loop(0, count, "i") as i:
+                target = k.let((o * n + emit_place(k, indices, i, n)) * m, "target")
+                source = k.let((o * count + i) * m, "source")
+                with k.loop(first, last, "j") as j:
+                    add(target + j, source + j)
     if wide:
         with k.stage(out.count, ELEMENTS_PER_THREAD) as i:
             k.store(out, i, total[i])
