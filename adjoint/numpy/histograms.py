@@ -16,7 +16,7 @@ from adjoint.numpy.differences import diff
 from adjoint.numpy.spacing import linspace
 from adjoint.ops import arithmetic, parts, picking, reduction
 from adjoint.ops.arguments import flag, floating, integer, wrong
-from adjoint.ops.counts import counted
+from adjoint.ops.counts import counted, sums_of_weights
 from adjoint.ops.creation import ones_like, zeros
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.tensor.run_time_checks import needs_values
@@ -110,14 +110,15 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0, length: Any = None
     by = ones_like(places, dtype=F32) if weights is None else array_like("bincount", weights, "weights")
     if by.shape != places.shape:
         raise wrong("bincount", "weights", f"of shape {places.shape}, as 'x'", by)
-    places = arithmetic.maximum(places.astype(I64, copy=False), 0)
+    places = places.astype(I64, copy=False)
     if length is None:
         needs_values("bincount", "it has a count for each number up to the largest; give 'length'")
-        largest = int(reduction.amax(places).item()) if places.size else -1
-        count = max(largest + 1, integer("bincount", "minlength", minlength))
-    else:
-        count = integer("bincount", "length", length)
-    return counted(places, count, floating(by)).astype(F32, copy=False)
+        smallest, largest = (int(extreme(places).item()) if places.size else -1 for extreme in (reduction.amin, reduction.amax))
+        count = max(largest + 1, integer("bincount", "minlength", minlength), int(places.size > 0))
+        places = arithmetic.maximum(places, 0) if smallest < 0 else places
+        return sums_of_weights(places, count, floating(by)).astype(F32, copy=False)
+    count = integer("bincount", "length", length)
+    return counted(arithmetic.maximum(places, 0), count, floating(by)).astype(F32, copy=False)
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Tensor:

@@ -38,8 +38,12 @@ def counted(places: Tensor, count: int, weights: Tensor) -> Tensor:
     places, weights  Tensors of one dimension and size; the weights decide the dtype
     """
     outside = where(less(places, 0), count, minimum(places, count))  # counted in one more place, which is dropped
-    total = apply(made(ScatterAdd, 0), filled("Bincount", (count + 1,), 0, weights.dtype), outside, weights)
-    return narrow(total, 0, 0, count)
+    return narrow(sums_of_weights(outside, count + 1, weights), 0, 0, count)
+
+
+def sums_of_weights(places: Tensor, count: int, weights: Tensor) -> Tensor:
+    """Return for each number below `count` the sum of its weights; all numbers are in 0..count-1."""
+    return apply(made(ScatterAdd, 0), filled("Bincount", (count,), 0, weights.dtype), places, weights)
 
 
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
@@ -63,7 +67,8 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
         return zeros((0,), F32)
     places = x.astype(I64, copy=False)
     count = max(int(amax(places).item()) + 1, least)
-    return counted(places, count, ones_like(places, dtype=F32) if by is None else by.astype(F32, copy=False))
+    by = ones_like(places, dtype=F32) if by is None else by.astype(F32, copy=False)
+    return (counted if int(amin(places).item()) < 0 else sums_of_weights)(places, count, by)
 
 
 @fusible
