@@ -11,6 +11,7 @@ from typing import Any
 from adjoint.ir.op import made
 from adjoint.ir.ops import softmax as along
 from adjoint.ir.ops.activation import Gelu, HardSigmoid, HardSwish, LeakyRelu, Relu, Sigmoid, Softplus
+from adjoint.ir.ops.composed import SoftShrink
 from adjoint.ir.ops.conversion import Cast, Identity, Select
 from adjoint.ir.ops.random import Dropout
 from adjoint.ir.ops.shape import Broadcast
@@ -227,8 +228,9 @@ def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
 def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     """Return x moved toward 0 by `lambd`, or 0 where |x| is less."""
     x, width = float_tensor("SoftShrink", input), real("SoftShrink", "lambd", lambd)
-    zero = constant(0.0, x.dtype)
-    return where(greater(x, width), x - width, where(less(x, -width), x + width, zero))
+    if width < 0:
+        raise wrong("SoftShrink", "lambd", "at least 0", width, ArgumentMistake)
+    return apply(made(SoftShrink, width), x)
 
 
 @fusible

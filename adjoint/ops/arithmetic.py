@@ -14,6 +14,7 @@ from typing import Any
 from adjoint.ir.op import made
 from adjoint.ir.ops.arithmetic import Add, Ceil, Div, Floor, FloorDiv, Fmod, Maximum, Minimum, Mul, RootOfSum, Round, Sub
 from adjoint.ir.ops.comparison import Equal, Less
+from adjoint.ir.ops.composed import Clip
 from adjoint.ir.ops.conversion import Cast, Identity, Select, StopGradient
 from adjoint.ir.ops.logic import BitwiseNot, LogicalNot
 from adjoint.ir.ops.transcendental import XLogY
@@ -146,13 +147,18 @@ def lerp(input: Any, end: Any, weight: Any) -> Tensor:
     return input + weight * (end - input)
 
 
+def _is_one(value: Any, x: Tensor) -> bool:
+    """Return True if the product of a value and a tensor is the tensor."""
+    return value.__class__ is int and value == 1 and x.dtype is not BOOL
+
+
 @fusible
 def addcmul(input: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Tensor:
     """Return input + value * tensor1 * tensor2; among integers, a number is truncated to an integer."""
     product = operand("Addcmul", tensor1, "tensor1") * operand("Addcmul", tensor2, "tensor2")
     if product.dtype.is_integer:
         value = int(value) if isinstance(value, float) else value.converted("int") if is_run_time_number(value) else value
-    return operand("Addcmul", input) + product * value
+    return operand("Addcmul", input) + (product if _is_one(value, product) else product * value)
 
 
 @fusible
@@ -363,6 +369,11 @@ def _bound(name: str, x: Tensor, bound: Any) -> Any:
     return nearest_in(x.dtype, found) if whole and x.dtype.is_integer else found
 
 
+def _is_exact(bound: Any) -> bool:
+    """Return True for a Python number that is a double, and small."""
+    return bound.__class__ in (int, float) and -(2**53) <= bound <= 2**53
+
+
 @fusible
 def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     """Return each element, or `min` where it is below and `max` where it is above; `max` if `min` is above `max`.
@@ -375,6 +386,8 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     if isinstance(input, (tuple, list)):
         return like(input, [clamp(item, min, max) for item in input])
     x = operand("Clamp", input)
+    if x.dtype in (F32, F64) and all(bound is None or _is_exact(bound) for bound in (min, max)):
+        return apply(Clip(-math.inf if min is None else float(min), math.inf if max is None else float(max)), x)
     low, high = _bound("min", x, min), _bound("max", x, max)
     if low is not None:
         x = where(less(x, low), low, x)

@@ -10,11 +10,12 @@ from typing import Any
 
 from adjoint.ir.op import made
 from adjoint.ir.ops.arithmetic import Maximum, Minimum, Mul
+from adjoint.ir.ops.composed import Hypot
 from adjoint.ir.ops.conversion import Cast, Select
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I64
 from adjoint.ops import arguments
-from adjoint.ops.arguments import ArgumentMistake, float_only, float_tensor, floating, number, operand, roomy, wrong
+from adjoint.ops.arguments import ArgumentMistake, float_only, float_tensor, floating, number, operand, wrong
 from adjoint.ops.arithmetic import (
     abs,
     cast,
@@ -28,9 +29,7 @@ from adjoint.ops.arithmetic import (
     neg,
     pow,
     reciprocal,
-    root_of_sum,
     sign,
-    square,
     sub,
     truncated_mod,
     where,
@@ -46,7 +45,7 @@ __all__ = [
     "positive", "rad2deg", "real", "sgn", "signbit", "xdivy",
 ]
 
-_MUL, _MAXIMUM, _MINIMUM, _SELECT = Mul(), Maximum(), Minimum(), Select()
+_MUL, _MAXIMUM, _MINIMUM, _SELECT, _HYPOT = Mul(), Maximum(), Minimum(), Select(), Hypot()
 
 # Signs and parts -----------------------------------------------------------------------------------------------------
 
@@ -155,8 +154,7 @@ def real(input: Any) -> Tensor:
 def hypot(input: Any, other: Any) -> Tensor:
     """Return sqrt(input**2 + other**2); the squares of Float32 and narrower types neither overflow nor underflow."""
     def length(first: Tensor, second: Tensor) -> Tensor:
-        first, second = floating(first), floating(second)
-        return root_of_sum(square(roomy(first)) + square(roomy(second))).astype(first.dtype, copy=False)
+        return apply(_HYPOT, floating(first), floating(second))
 
     return combined(_MUL, input, other, length)
 

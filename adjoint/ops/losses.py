@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.ir.op import made
+from adjoint.ir.ops.composed import Huber, SmoothL1
 from adjoint.ir.ops.losses import SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.ops.sums import Mean, Sum
@@ -68,7 +69,10 @@ def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = 
     kind, width = reduction_argument("SmoothL1Loss", reduction), real("SmoothL1Loss", "beta", beta)
     if width <= 0:
         raise wrong("SmoothL1Loss", "beta", "more than 0", width)
-    distance = abs(sub(operand("SmoothL1Loss", input), operand("SmoothL1Loss", target, "target")))
+    difference = sub(operand("SmoothL1Loss", input), operand("SmoothL1Loss", target, "target"))
+    if difference.dtype.is_float:
+        return reduced(apply(made(SmoothL1, width), difference), kind)
+    distance = abs(difference)
     return reduced(where(less(distance, width), square(distance) * (0.5 / width), distance - 0.5 * width), kind)
 
 
@@ -78,7 +82,10 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     kind, width = reduction_argument("HuberLoss", reduction), real("HuberLoss", "delta", delta)
     if width <= 0:
         raise wrong("HuberLoss", "delta", "more than 0", width)
-    distance = abs(sub(operand("HuberLoss", input), operand("HuberLoss", target, "target")))
+    difference = sub(operand("HuberLoss", input), operand("HuberLoss", target, "target"))
+    if difference.dtype.is_float:
+        return reduced(apply(made(Huber, width), difference), kind)
+    distance = abs(difference)
     return reduced(where(less(distance, width), square(distance) * 0.5, (distance - 0.5 * width) * width), kind)
 
 

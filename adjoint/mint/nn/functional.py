@@ -10,6 +10,7 @@ from typing import Any
 from adjoint.foundation.diagnostics import missing_name
 from adjoint.ir.op import made
 from adjoint.ir.ops.activation import LeakyRelu
+from adjoint.ir.ops.composed import Clip
 from adjoint.ir.types import I64, DType
 from adjoint.mint.linalg import vector_norm
 from adjoint.mint.shapes import flatten
@@ -29,7 +30,7 @@ from adjoint.ops.pooling import adaptive_avg_pool2d, adaptive_avg_pool3d, adapti
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.run_time_checks import needs_values
-from adjoint.runtime.tensor.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d", "avg_pool1d",
@@ -118,7 +119,7 @@ def hardtanh(input: Any, min_val: Any = -1.0, max_val: Any = 1.0, inplace: bool 
 
 @fusible
 def _between(x: Tensor, low: Any, high: Any) -> Tensor:
-    return arithmetic.where(arithmetic.less_equal(x, low), low, arithmetic.where(arithmetic.greater_equal(x, high), high, x))
+    return apply(Clip(float(low), float(high), False), x)
 
 
 def hardtanh_(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> Tensor:
