@@ -440,11 +440,9 @@ def nextafter(input: Any, other: Any) -> Tensor:
 def lgamma(input: Any) -> Tensor:
     """Return the logarithm of |gamma(input)|; infinite at 0, -1, -2, ...
 
-    A polynomial on [1/2, 9], in float32 up to 3, Stirling's series beyond (DLMF 5.11.1), reflection below 0 (DLMF 5.5.3). The error
-    is
-    below 3 units in the last place for input > 0; below 0 it is that of the larger of the terms, as the logarithm has a zero between
-    each two
-    poles.
+    A polynomial on [1/2, 9], in float32 up to 3, Stirling's series beyond (DLMF 5.11.1), reflection below 0 (DLMF 5.5.3). The
+    error is below 3 units in the last place for input > 0; below 0 it is that of the larger of the terms, as the logarithm has a
+    zero between each two poles.
 
     Integers and bools become Float32.
 

@@ -51,9 +51,9 @@ def trigamma(k: Kernel, x: Expr) -> Expr:
 class Lgamma(Unary):
     """The logarithm of |gamma(x)|; infinite at 0, -1, -2, ...
 
-    A polynomial on [1/2, 9], in float32 up to 3, Stirling's series beyond (DLMF 5.11.1), reflection below 0 (DLMF 5.5.3). The error is
-    below 3 units in the last place for x > 0; below 0 it is that of the larger of the terms, as the logarithm has a zero between each two
-    poles.
+    A polynomial on [1/2, 9], in float32 up to 3, Stirling's series beyond (DLMF 5.11.1), reflection below 0 (DLMF 5.5.3). The
+    error is below 3 units in the last place for x > 0; below 0 it is that of the larger of the terms, as the logarithm has a
+    zero between each two poles.
 
     x         T[s], T a floating point type
     result    T[s]
