@@ -58,7 +58,6 @@ with collector.paused():
     from adjoint.common.tensor import tensor
     from adjoint.foundation import lazy, tracebacks
     from adjoint.foundation.diagnostics import CompileError, InternalError, missing_name
-    from adjoint.ops.own_operators import operator
     from adjoint.runtime.checkpoints.checkpoint import load_checkpoint, load_param_into_net, save_checkpoint
     from adjoint.runtime.gradients.custom_function import Function as _Function
     from adjoint.runtime.gradients.grad import get_grad, grad, value_and_grad
@@ -114,7 +113,7 @@ __all__ = [
     "enable_dynamic", "float16", "float32", "float64", "float_", "from_numpy", "get_auto_parallel_context", "get_context",
     "get_current_device", "get_grad", "get_py_obj_dtype", "get_rng_state", "get_seed", "grad", "half", "initial_seed", "int16", "int32",
     "int64", "int8", "int_", "intc", "intp", "jit", "jit_class", "jit_stats", "jvp", "launch_blocking", "list_", "load_checkpoint",
-    "load_param_into_net", "long", "manual_seed", "ms_class", "ms_function", "mutable", "nn", "number", "operator", "ops",
+    "load_param_into_net", "long", "manual_seed", "ms_class", "ms_function", "mutable", "nn", "number", "ops",
     "pytype_to_dtype", "reset_auto_parallel_context", "save_checkpoint", "seed",
     "set_auto_parallel_context", "set_context", "set_device", "set_rng_state",
     "set_seed", "short", "single", "string", "tensor", "tensor_type", "tuple_", "type_none", "ubyte", "uint", "uint16", "uint32",
@@ -152,7 +151,7 @@ _DEVICES = (
 LOADED_WHEN_USED: dict[str, str] = {
     "dataset": "adjoint.dataset", "log": "adjoint.log",
     "mindrecord": "adjoint.mindrecord", "mint": "adjoint.mint", "numpy": "adjoint.numpy",
-    "testing": "adjoint.testing", "train": "adjoint.train", "watch": "adjoint.watch",
+    "operator": "adjoint.ops.own_operators", "testing": "adjoint.testing", "train": "adjoint.train", "watch": "adjoint.watch",
     **dict.fromkeys(_TRAINING, "adjoint.train"),
     **dict.fromkeys(("from_dlpack", "frombuffer", "to_dlpack"), "adjoint.common.sharing"),
     **dict.fromkeys(("lazy_inline", "no_inline", "recompute", "run_check"), "adjoint.common.marks"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -119,6 +118,8 @@ def accepted_dtypes(func: Any, reg_info: Any) -> list[tuple[str, ...]] | None:
 
 def _infos(given: Any) -> Iterator[Mapping[str, Any]]:
     """Yield what is given as dicts: a dict, JSON, or a list of these."""
+    import json  # few programs need it
+
     for each in given if isinstance(given, (list, tuple)) else (given,):
         try:
             info = json.loads(each) if isinstance(each, str) else each
