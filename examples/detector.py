@@ -1,7 +1,7 @@
 """Find rectangles in pictures: a detector, whose loss compares as many boxes as there are in a batch.
 
-Each picture has one to five rectangles of noise. The network says for each cell of an 8 x 8 grid whether the centre of a rectangle is in it,
-and where its edges are. The loss compares boxes in the cells that have one, `found[has_box]`: another number for each batch. Boxes that
+Each picture has one to five rectangles of noise. The network says for each cell of an 8 x 8 grid whether the centre of a rectangle is in
+it, and where its edges are. The loss compares boxes in the cells that have one, `found[has_box]`: another number for each batch. Boxes that
 overlap a better one are dropped, so that the answer has a size that values decide, too. A hook shows which cells the gradient of a batch
 reaches.
 
