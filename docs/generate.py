@@ -3,8 +3,8 @@
     ops.md            from the docstrings of the ops
     errors.md         from the pages that `adjoint explain` prints
     settings.md       from the table of settings
-    compatibility.md  from the table of paths, the decision on differences, and what was found of calls (compared.json) and examples
-                      (examples.json)
+    compatibility.md  from the table of paths, the decision on differences, and what was found of calls (compared.json), examples
+                      (examples.json) and models (collections.json)
     how-a-call-runs.md  by ways.py: from the lists of ways, reasons and causes, and from runs of a program for each way
     architecture.md   in part, by architecture.py: packages, their order, the schedule of passes, and the functions that three calls pass
     declarations.py   by declarations.py: how Python calls the run-time library
@@ -210,7 +210,7 @@ def compatibility_page() -> str:
         for instead, names in sorted(missing.items()):
             sections += [f"Missing; instead {instead}:" if instead else "Missing:", "", _lines(names), ""]
     page = COMPATIBILITY.format(version=paths.VERSION, rows="\n".join(rows), importable=marked)
-    return "\n".join([page, *sections, "## What differs", "", _differing(), "", *_examples(), *_compared()])
+    return "\n".join([page, *sections, "## What differs", "", _differing(), "", *_collections(), *_examples(), *_compared()])
 
 
 def _lines(names: Iterable[str]) -> str:
@@ -222,6 +222,43 @@ def _differing() -> str:
     decision = Path(__file__).with_name("decisions") / "0006-where-we-differ.md"
     told = decision.read_text(encoding="utf-8").partition("**Decision.** ")[2].partition("**Consequence.**")[0]
     return told.replace("its answer", "MindSpore's answer").strip()
+
+
+COLLECTIONS = """\
+## Models that others wrote
+
+`tools/compare_models.py` builds all models of a collection, and runs of each family the one with the fewest parameters here and in
+MindSpore's CPU version, with the same parameters and images: its results without training, then the loss and the gradients of one step.
+They are equal if they differ by at most 1e-4 of the largest number of a result, or of the norm of all gradients. A `relu` whose
+argument is 0 but for rounding changes a gradient by more, in either framework: what is not equal is compared with the same computation
+in Float64, and called near if ours is at most twice as far from it as MindSpore's. Seconds are those of the shortest step, forward and
+backward.
+"""
+
+_OUTCOMES = ("equal", "near", "differs", "refused by both", "refused there", "refused here")
+
+
+def _collections() -> list[str]:
+    """What became of the models of others: counts for each collection, and a row for each model that was run."""
+    found = json.loads(Path(__file__).with_name("collections.json").read_text(encoding="utf-8"))
+    lines = [COLLECTIONS]
+    for collection, told in sorted(found.items()):
+        lines += [f"### {collection}", "", f"{told['built']} of {told['models']} models in {told['families']} families are built.", "",
+                  f"| | {' | '.join(_OUTCOMES)} |", f"|---|{'---|' * len(_OUTCOMES)}"]
+        runs = [(model, mode, row) for model, modes in told["rows"].items() for mode, row in modes.items()]
+        for mode in ("eager", "graph"):
+            for part in ("forward", "step"):
+                became = [row[part].partition(":")[0] for _, run, row in runs if run == mode]
+                if became:
+                    lines.append(f"| {part}, {mode} | {' | '.join(str(became.count(word) or '') for word in _OUTCOMES)} |")
+        lines += ["", "| model | mode | forward | step | seconds here | MindSpore |", "|---|---|---|---|---|---|"]
+        for model, mode, row in runs:
+            cells = (f"{row[part].partition(':')[0]}{' ' if f'{part} difference' in row else ''}{row.get(f'{part} difference', '')}"
+                     for part in ("forward", "step"))
+            times = (str(row.get(f"seconds {side}", "")) for side in ("ours", "theirs"))
+            lines.append(f"| `{model}` | {mode} | {' | '.join((*cells, *times))} |")
+        lines.append("")
+    return lines
 
 
 EXAMPLES = """\

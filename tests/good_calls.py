@@ -337,6 +337,7 @@ nn.DiceLoss()(unit, unit); nn.FocalLoss()(x, rows); nn.GaussianNLLLoss()(x, y, p
 nn.MultiClassDiceLoss()(x, unit); nn.PoissonNLLLoss()(x, positive); nn.SoftMarginLoss()(x, y); nn.MultiLabelSoftMarginLoss()(x, unit)
 nn.MultiMarginLoss()(x, classes); nn.MultilabelMarginLoss()(x, ranked); nn.TripletMarginLoss()(x, y, unit)
 nn.TripletMarginWithDistanceLoss()(x, y, unit)
+nn.Moments(0)(x); nn.Tril()(x, 1); nn.Triu()(x)
 nn.Unflatten(1, (3, 1))(x); nn.ReduceLogSumExp(1)(x); nn.L1Regularizer(0.5)(x); nn.RReLU()(x); nn.BiDense(3, 3, 2)(x, y)
 nn.CentralCrop(0.5)(image); nn.ImageGradients()(image); nn.Conv2dBnAct(1, 2, 3)(image); nn.DenseBnAct(3, 2)(x)
 nn.TimeDistributed(nn.ReLU(), 1)(sequence); nn.LPPool1d(2.0, 2)(signal); nn.LPPool2d(2.0, 2)(image)

@@ -178,6 +178,26 @@ class GraphTensor(Tensor):
         category = "bool" if self.dtype is BOOL else "float" if self.dtype.is_float else "int"
         return self.owner.number(category, element)
 
+    def max(self, *given: Any, **named: Any) -> Any:
+        """Return the largest elements.
+
+        Arguments by position are `axis` and `keepdims`, as in MindSpore's graphs.  Eager mode takes them for `dim` and `keepdim`, which
+        give the indices too, as MindSpore's does.
+        """
+        return self._extreme("max", given, named)
+
+    def min(self, *given: Any, **named: Any) -> Any:
+        """Return the smallest elements; the arguments are those of `max`."""
+        return self._extreme("min", given, named)
+
+    def _extreme(self, name: str, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        method = getattr(super(), name)  # the methods of operators are added to Tensor when they are loaded
+        if named or not given:
+            return method(*given, **named)
+        if len(given) > 2:
+            raise TypeError(f"{name}() of a tensor takes 'axis' and 'keepdims' by position, but {len(given)} arguments were given.")
+        return method(**dict(zip(("axis", "keepdims"), given, strict=False)))
+
     def overwrite(self, value: Tensor) -> None:
         self.owner.aliases.write(self)
         self.atom = self.owner.rewritten(self.owner.atom(self), self.owner.atom(value)) if state.no_grad else self.owner.atom(value)

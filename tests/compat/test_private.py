@@ -1,0 +1,109 @@
+"""Private helpers of MindSpore's that programs call: results, and types of exceptions, as MindSpore 2.10 gives them."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ms
+from adjoint import Tensor, compat, nn
+
+compat.install()
+
+VALIDATOR = importlib.import_module("mindspore._checkparam")
+TYPING = importlib.import_module("mindspore._c_expression.typing")
+
+
+@pytest.mark.parametrize(("check", "arguments", "wrong"), [
+    ("check_bool", (True,), None), ("check_bool", (1, "x", "Op"), TypeError),
+    ("check_positive_int", (3,), None), ("check_positive_int", (0, "n", "Op"), ValueError), ("check_positive_int", (True,), TypeError),
+    ("check_positive_int", (np.int32(3),), TypeError), ("check_non_negative_int", (0,), None),
+    ("check_positive_float", (0.5,), None), ("check_positive_float", (1, "n"), TypeError),
+    ("check_positive_float", (float("nan"),), ValueError), ("check_positive_float", (float("inf"),), ValueError),
+    ("check_float_range", (1.0, 0.0, 1.0, VALIDATOR.INC_LEFT), ValueError),
+    ("check_float_range", (float("nan"), 0.0, 1.0, VALIDATOR.INC_BOTH), None),
+    ("check_int_range", (1, 1, 5, VALIDATOR.INC_NEITHER), ValueError), ("check_int", (3, [1, 3], VALIDATOR.IN), None),
+    ("check_string", ("c", ["a", "b"], "n", "Op"), ValueError), ("check_string", (3, ["a"]), ValueError),
+    ("check_value_type", ("n", True, [int], "Op"), TypeError), ("check_value_type", ("n", True, [int, bool], "Op"), None),
+    ("check_value_type", ("n", None, [int, type(None)]), None), ("check_isinstance", ("n", 3, str), ValueError),
+    ("check_type_name", ("n", ms.int32, [ms.float32], "Op"), TypeError), ("check_type_name", ("n", ms.int32, [ms.int32], "Op"), None),
+    ("check_subclass", ("n", ms.int32, ms.number, "Op"), None), ("check_subclass", ("n", ms.int32, ms.float32, "Op"), TypeError),
+    ("check_tensor_dtype_valid", ("n", ms.TensorType(ms.float32), [ms.float32], "Op"), None),
+    ("check_tensor_dtype_valid", ("n", ms.float32, [ms.float32], "Op"), TypeError),
+    ("check_positive_int_sequence", ((1, 0), "n", "Op"), ValueError), ("check_element_type_of_iterable", ("n", [1, 2.0], [int]), TypeError),
+    ("check_file_name_by_regular", ("a*b",), ValueError), ("check_str_by_regular", ("",), ValueError),
+])
+def test_a_check_returns_or_raises(check: str, arguments: tuple[Any, ...], wrong: type[Exception] | None) -> None:
+    if wrong is None:
+        getattr(VALIDATOR, check)(*arguments)
+        return
+    with pytest.raises(wrong, match="must be"):
+        getattr(VALIDATOR, check)(*arguments)
+
+
+def test_types_of_arguments_are_checked_when_the_function_is_called() -> None:
+    @VALIDATOR.args_type_check(size=int, name=(str,))
+    def made(size: Any, name: Any = "x") -> tuple[Any, Any]:
+        return size, name
+
+    assert made(None) == (None, "x") and made(3, name="y") == (3, "y") and made.__name__ == "made"
+    with pytest.raises(TypeError, match="'made', the argument 'name' must be of type str, but got 2"):
+        made(1, 2)
+
+
+def test_dtypes_are_of_kinds() -> None:
+    kinds = [kind for kind in ("Float", "BFloat", "Int", "UInt", "Bool", "Number") if isinstance(ms.float32, getattr(TYPING, kind))]
+    assert kinds == ["Float", "Number"] and isinstance(ms.bfloat16, TYPING.BFloat) and not isinstance(ms.bfloat16, TYPING.Float)
+    assert TYPING.Float(32) is ms.float32 and TYPING.UInt(8) is ms.uint8 and TYPING.Bool() is ms.bool_ and TYPING.Float() is ms.float_
+    assert not isinstance(32, TYPING.Int) and TYPING.str_to_type("float32") is ms.float32 and TYPING.type_size_in_bytes(ms.int16) == 2
+    with pytest.raises(RuntimeError, match="must be one of"):
+        TYPING.Float(7)
+
+
+def test_fans_and_gains() -> None:
+    space = importlib.import_module("mindspore.common.initializer")
+    assert space._calculate_fan_in_and_fan_out((4, 5, 3, 3)) == (45, 36) and space._calculate_correct_fan((4, 5), "FAN_OUT") == 4
+    assert space._calculate_gain("tanh") == 5 / 3 and space._calculate_gain("leaky_relu", 0.2) == pytest.approx(1.38675049)
+    filled = np.zeros((2, 2), np.float32)
+    assert space._assignment(filled, 3) is filled and filled.tolist() == [[3, 3], [3, 3]]
+    for wrong in (lambda: space._calculate_correct_fan((4, 5), "x"), lambda: space._calculate_fan_in_and_fan_out((4,))):
+        with pytest.raises(ValueError, match=r"must (be|have)"):
+            wrong()
+
+
+def test_a_cell_keeps_the_text_of_its_arguments() -> None:
+    register = importlib.import_module("mindspore._extends").cell_attr_register
+
+    class Block(nn.Cell):
+        @register(attrs=["size"])
+        def __init__(self, size: int, *, name: str = "x"):
+            super().__init__()
+
+    assert Block(3, name="y").cell_init_args == "Block[3]"
+    with pytest.raises(TypeError, match="size"):
+        Block()  # pyright: ignore[reportCallIssue]  # the mistake that is tested
+
+
+def test_operators_of_tensors_by_name() -> None:
+    registry = importlib.import_module("mindspore.common._register_for_tensor").tensor_operator_registry
+    assert registry.get("abs")(Tensor([-1.0])).tolist() == [1.0] and registry.get("__add__")(Tensor([1.0]), 2).tolist() == [3.0]
+    with pytest.raises(AttributeError, match="no operator 'nothing'"):
+        registry.get("nothing")
+    stub = importlib.import_module("mindspore.common._stub_tensor").StubTensor
+    assert not isinstance(Tensor(1.0), stub)
+
+
+def test_in_a_graph_arguments_of_max_by_position_are_axis_and_keepdims() -> None:
+    # As in MindSpore's graphs; eager mode takes them for `dim` and `keepdim`, there too.
+    x = Tensor([[0.0, 2.0, 1.0], [3.0, 5.0, 4.0]])
+
+    @ms.jit
+    def largest(x: Any) -> Any:
+        return x.max(1), x.min(-1, True), x.max(dim=1), x.max(-2).expand_dims(-1)
+
+    along, kept, pair, chained = largest(x)
+    assert along.tolist() == [2.0, 5.0] and kept.tolist() == [[0.0], [3.0]] and chained.tolist() == [[3.0], [5.0], [4.0]]
+    assert [each.tolist() for each in pair] == [[2.0, 5.0], [1, 1]] == [each.tolist() for each in x.max(1)]

@@ -1,0 +1,62 @@
+"""`scipy.linalg` against SciPy: factors, solutions, eigenvalues and their gradient; errors, also in graphs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.linalg as reference
+
+import adjoint as ms
+from adjoint import Tensor
+from adjoint.scipy import linalg
+
+A = np.array([[4.0, 1.0, 2.0], [1.0, 3.0, 0.0], [2.0, 0.0, 5.0]])
+B = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 10.0]])
+RIGHT = np.array([[1.0, 0.5], [2.0, -1.0], [3.0, 4.0]])
+
+
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize("right", [RIGHT, RIGHT[:, 0]], ids=["columns", "vector"])
+def test_solutions_are_scipys(lower: bool, right: np.ndarray[Any, Any]) -> None:
+    b = Tensor(right)
+    factor = linalg.cho_factor(Tensor(A), lower)
+    np.testing.assert_allclose(linalg.cho_solve(factor, b).asnumpy(), reference.cho_solve(reference.cho_factor(A, lower), right))
+    packed, pivots = reference.lu_factor(B)
+    for trans in (0, 1, 2):
+        found = linalg.solve_triangular(Tensor(B), b, trans, lower, unit_diagonal=lower)
+        np.testing.assert_allclose(found.asnumpy(), reference.solve_triangular(B, right, trans, lower, lower))
+        found = linalg.lu_solve((Tensor(packed), Tensor(pivots.astype(np.int32))), b, trans)
+        np.testing.assert_allclose(found.asnumpy(), reference.lu_solve((packed, pivots), right, trans), rtol=1e-9)
+    solution, residuals, rank, _ = linalg.lstsq(Tensor(B[:, :2]), b)
+    np.testing.assert_allclose(solution.asnumpy(), np.linalg.lstsq(B[:, :2], right, None)[0])
+    assert residuals.shape == (0,) and int(rank) == 2
+
+
+def test_matrices_are_scipys() -> None:
+    np.testing.assert_allclose(linalg.cholesky(Tensor(A)).asnumpy(), reference.cholesky(A))
+    np.testing.assert_allclose(linalg.inv(Tensor(B)).asnumpy(), reference.inv(B))
+    assert linalg.det(Tensor([[1, 2], [3, 4]])).dtype == ms.float64 and float(linalg.det(Tensor(B))) == pytest.approx(-3.0)
+    diagonal = linalg.block_diag(Tensor([1.0]), Tensor([[2.0, 3.0]]), Tensor(4.0))
+    assert diagonal.asnumpy().tolist() == reference.block_diag([1.0], [[2.0, 3.0]], 4.0).tolist() and linalg.block_diag().shape == (1, 0)
+
+
+def test_eigenvalues_ascend_and_have_a_gradient() -> None:
+    values, vectors = linalg.eigh(Tensor(A - 4 * np.eye(3)))
+    np.testing.assert_allclose(values.asnumpy(), np.linalg.eigvalsh(A) - 4, rtol=1e-12)
+    np.testing.assert_allclose((vectors @ (values * vectors).swapaxes(0, 1)).asnumpy(), A - 4 * np.eye(3), atol=1e-12)
+    least = vectors.asnumpy()[:, 0]
+    found = ms.jit(ms.grad(lambda a: linalg.eigh(a, eigvals_only=True)[0]))(Tensor(A))
+    np.testing.assert_allclose(found.asnumpy(), np.tril(np.outer(least, least) * (2 - np.eye(3))), atol=1e-9)
+
+
+@pytest.mark.parametrize(("call", "kind"), [
+    (lambda: linalg.det(Tensor(np.ones((2, 3, 3)))), ValueError), (lambda: linalg.inv(Tensor(A.astype(np.float16))), TypeError),
+    (lambda: linalg.cho_solve((Tensor(A), False), Tensor([1.0, 2.0])), TypeError), (lambda: linalg.eigh(Tensor(A), Tensor(A)), ValueError),
+    (lambda: linalg.solve_triangular(Tensor(A), Tensor(RIGHT), trans="X"), ValueError), (lambda: linalg.block_diag(1.0), TypeError),
+    (lambda: linalg.lu_solve((Tensor(A), Tensor([0, 1, 2])), Tensor(RIGHT), 3), ValueError),
+])
+def test_a_wrong_argument_is_named(call: Any, kind: type[Exception]) -> None:
+    with pytest.raises(kind, match="must be"):
+        call()

@@ -1,0 +1,146 @@
+"""Builds the models of a collection, and runs them: a process that `tools/compare_models.py` asks.
+
+    python working.py ours|exact|theirs COLLECTION CHECKOUT FOLDER
+
+`theirs` runs in MindSpore, the others in this package; `exact` computes in Float64.  Each line of the input is a JSON object; each
+answer is a line of JSON that begins with MARK, and says the error if there was one.
+
+    {"families": true}               the names of the models, by family
+    {"size": NAME}                   how many numbers the model's parameters have
+    {"run": NAME, "mode": "eager"}   results, loss and gradients are written to FOLDER; `steps`: how many are timed, seconds of the shortest
+"""
+
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+MARK = "answer: "
+
+
+def main() -> None:
+    side, collection, checkout, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4])
+    sys.path[:0] = [str(checkout), str(Path(__file__).resolve().parent)]
+    if side != "theirs":
+        from adjoint import compat
+
+        compat.install()
+    import known
+
+    without_chance()
+    models = known.COLLECTIONS[collection](checkout)
+    for line in sys.stdin:
+        asked = json.loads(line)
+        try:
+            answer = answered(models, asked, folder, exact=side == "exact")
+        except Exception as raised:
+            answer = {"error": f"{type(raised).__name__}: {str(raised).strip().partition(chr(10))[0]}"}
+        print(MARK + json.dumps({"asked": asked, **answer}), flush=True)
+
+
+def without_chance() -> None:
+    """Let dropout pass everything: the two frameworks draw different numbers."""
+    from mindspore import nn, ops
+
+    nn.Dropout.construct = lambda self, x: x
+    ops.dropout = lambda input, *arguments, **named: input
+
+
+def answered(models: Any, asked: dict[str, Any], folder: Path, *, exact: bool) -> dict[str, Any]:
+    if "families" in asked:
+        return {"families": models.families()}
+    if "size" in asked:
+        return {"size": sum(int(np.prod(each.shape)) for each in models.build(asked["size"]).get_parameters())}
+    return run(models.task(asked["run"]), asked["mode"], asked.get("steps", 0), folder / file_of(asked["run"], asked["mode"]), exact)
+
+
+def file_of(model: str, mode: str) -> str:
+    return f"{model.replace('/', '-')}.{mode}.npz"
+
+
+def run(task: Any, mode: str, steps: int, file: Path, exact: bool) -> dict[str, Any]:
+    """Write results, loss and gradients of a model; return what went wrong, and the time of a step."""
+    import mindspore as ms
+
+    ms.set_context(mode=ms.GRAPH_MODE if mode == "graph" else ms.PYNATIVE_MODE)
+    fill(task.network)
+    if exact:
+        for each in task.network.get_parameters():
+            if each.dtype == ms.float32:
+                each.set_dtype(ms.float64)
+    inputs = [ms.Tensor(each.astype(np.float64) if exact else each) for each in task.inputs]
+    weights = task.network.trainable_params()
+    told: dict[str, Any] = {}
+    found: dict[str, Any] = {}
+
+    network, loss_of = task.network, task.loss  # a graph of MindSpore's takes Cells and functions from outside, not what holds them
+
+    def forward(*arguments: Any) -> Any:
+        return loss_of(network(*arguments))
+
+    try:
+        task.network.set_train(False)
+        found |= {f"result/{number}": result for number, result in enumerate(leaves(task.network(*inputs)))}
+    except Exception as raised:
+        told["forward error"] = f"{type(raised).__name__}: {str(raised).strip().partition(chr(10))[0]}"
+    try:
+        task.network.set_train(True)
+        taken = ms.value_and_grad(forward, None, weights)
+        step = ms.jit(taken) if mode == "graph" else taken
+        loss, gradients = step(*inputs)
+        found["loss"] = loss.asnumpy()
+        found |= {f"gradient/{each.name}": gradient.asnumpy() for each, gradient in zip(weights, gradients, strict=True)}
+        if steps:
+            told["seconds"] = min(seconds(step, inputs) for _ in range(steps))
+    except Exception as raised:
+        told["step error"] = f"{type(raised).__name__}: {str(raised).strip().partition(chr(10))[0]}"
+    np.savez(file, **found)
+    return told
+
+
+def seconds(step: Any, inputs: list[Any]) -> float:
+    start = time.perf_counter()
+    for _ in leaves(step(*inputs)):
+        pass
+    return time.perf_counter() - start
+
+
+def fill(network: Any) -> None:
+    """Set all floating point parameters to numbers that depend on their names: those that are all the same vary a little around it."""
+    from mindspore import Tensor
+
+    for each in network.get_parameters():
+        before = each.asnumpy()
+        if not np.issubdtype(before.dtype, np.floating):
+            continue
+        drawn = np.random.default_rng(zlib.crc32(each.name.encode())).standard_normal(before.shape, np.float32)
+        if (before == before.flat[0]).all():
+            after = (before.flat[0] if before.size > 1 else 0.5) + 0.02 * np.abs(drawn)  # one number alone may have been drawn
+        else:
+            after = drawn / np.sqrt(max(1, before[0].size)) if before.ndim > 1 else 0.02 * drawn
+        each.set_data(Tensor(after.astype(before.dtype)))
+
+
+def leaves(result: Any) -> Iterator[np.ndarray[Any, Any]]:
+    """Yield the arrays of a nested result, in order."""
+    if isinstance(result, (tuple, list)):
+        for each in result:
+            yield from leaves(each)
+    elif isinstance(result, dict):
+        for each in result.values():
+            yield from leaves(each)
+    elif hasattr(result, "asnumpy"):
+        yield result.asnumpy()
+
+
+if __name__ == "__main__":
+    main()
