@@ -2,7 +2,7 @@
 
    Those of double are in special.h. Polynomials interpolate at Chebyshev's points; "to 2^-n" is the largest error, relative to the
    function, before rounding in evaluation. Errors are those of a result in units in the last place of a float, rounded up to a multiple of
-   0.05, over all floats. Numbers as "DLMF 5.11.1" are of the Digital Library of Mathematical Functions. */
+   0.05, over samples of all floats. Numbers as "DLMF 5.11.1" are of the Digital Library of Mathematical Functions. */
 
 #ifndef ADJOINT_SPECIAL_F32_H
 #define ADJOINT_SPECIAL_F32_H
