@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import Any
 
+from adjoint.foundation.diagnostics import check_flag
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.process.epoch import epoch
 from adjoint.runtime.tensor.tensor import Tensor
@@ -69,11 +70,18 @@ class _Container(Cell):
         return len(self._cells)
 
 
+def _yes_or_no(name: str, auto_prefix: Any) -> bool:
+    """Return the argument of a container; TypeError unless it is a bool or a number."""
+    if not isinstance(auto_prefix, int):
+        check_flag(name, "auto_prefix", auto_prefix)
+    return bool(auto_prefix)
+
+
 class _Numbered(_Container):
     """Cells by position; they are attributes named "0", "1", ..."""
 
     def __init__(self, *args: Any, auto_prefix: bool = True):
-        super().__init__(auto_prefix=auto_prefix)
+        super().__init__(auto_prefix=_yes_or_no(type(self).__name__, auto_prefix))
         self._add(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple, CellList)) else args)
 
     def _add(self, cells: Iterable[Any]) -> None:
@@ -198,7 +206,7 @@ class CellDict(_Container):
     """
 
     def __init__(self, *args: Any, auto_prefix: bool = True):
-        super().__init__(auto_prefix=auto_prefix)
+        super().__init__(auto_prefix=_yes_or_no("CellDict", auto_prefix))
         if len(args) > 1:
             raise TypeError(f"For 'CellDict', the cells must be one mapping or one iterable of pairs, but got {len(args)} arguments.")
         if args:

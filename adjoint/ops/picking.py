@@ -34,7 +34,7 @@ from adjoint.ops.parts import concat, parted, slice, stack
 from adjoint.ops.shapes import broadcast_to, moveaxis, reshape
 from adjoint.runtime.process.tracer import not_recording
 from adjoint.runtime.tensor.fusible import fusible
-from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host, emitting, explained, needs_values
+from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host, emitting, explained
 from adjoint.runtime.tensor.sizes_of_values import columns, nonzero_places
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
@@ -198,20 +198,37 @@ def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: 
     op = "UniqueConsecutive"
     x, wants = operand(op, input), (flag(op, "return_inverse", return_inverse), flag(op, "return_counts", return_counts))
     along = None if dim is None else dimension(op, dim, x, "dim")
-    needs_values(op, "it has as many elements as there are runs")
     rows = reshape(x, (-1,)) if along is None else moveaxis(x, along, 0)
+    if emitting():
+        found, inverse, counts = _runs_in_a_graph(op, rows)
+        out: tuple[Tensor, ...] = (found if along is None else moveaxis(found, 0, along),)
+        out = (*out, *((reshape(inverse, x.shape) if along is None else inverse,) if wants[0] else ()), *((counts,) if wants[1] else ()))
+        return out if len(out) > 1 else out[0]
     numbers = rows.asnumpy().reshape(rows.shape[0], math.prod(rows.shape[1:]))
     begins = np.ones(rows.shape[0], bool)
     begins[1:] = (numbers[1:] != numbers[:-1]).any(1)
     places = np.flatnonzero(begins)
     found = apply(made(Gather, 0), rows, Tensor(places, I64))
-    out: tuple[Tensor, ...] = (found if along is None else moveaxis(found, 0, along),)
+    out = (found if along is None else moveaxis(found, 0, along),)
     if wants[0]:
         inverse = Tensor(np.cumsum(begins) - 1, I64)
         out = (*out, reshape(inverse, x.shape) if along is None else inverse)
     if wants[1]:
         out = (*out, Tensor(np.diff(np.append(places, rows.shape[0])), I64))
     return out if len(out) > 1 else out[0]
+
+
+def _runs_in_a_graph(op: str, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the first slice of each run of equal slices, for each slice the index of its run, and the length of each run."""
+    length = rows.shape[0]
+    if length == 0:
+        nothing = apply(made(Iota, tensor(I64, (0,))))
+        return rows, nothing, nothing
+    numbers = reshape(rows, (length, math.prod(rows.shape[1:])))
+    begins = concat((apply(Broadcast(tensor(BOOL, (1,))), constant(True, BOOL)), (numbers[1:] != numbers[:-1]).any(1)))
+    (starts,) = columns(nonzero_places(op, "it has as many elements as there are runs", begins))
+    ends = concat((starts[1:], reshape(constant(length, I64), (1,))))
+    return apply(made(Gather, 0), rows, starts), apply(made(CumSum, 0), begins.astype(I64)) - 1, ends - starts
 
 
 def argwhere(input: Any) -> Tensor:

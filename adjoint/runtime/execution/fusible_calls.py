@@ -65,6 +65,14 @@ def make_fused(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
         kernels.later(functools.partial(tuning.afterwards, functools.partial(finish, waited_for=False)))
 
 
+def _tracer() -> Any:
+    """Return the thread's tracer.
+
+    The functions below call this, and do not hold `state`: what a jitted function is found to refer to would lead to the graph being made.
+    """
+    return state.tracer
+
+
 def make_recorded(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], put: Callable[[FusedCall], None]) -> None:
     """Trace a function for arguments like these, and call `put` with what computes it and records its ops on the tape of the thread.
 
@@ -94,11 +102,11 @@ def _recorded_op(function: Callable[..., Any], traced: TracedFunction, node: Nod
     """Return a function that runs and records the only op of a traced function, as `apply` does."""
     given, types = traced.texts(PythonText("c", {})), tuple([x.type for x in node.operands])
     objects = {"function": function, "plans": plans, "plan_for": plan_for, "op": node.op, "types": types, "key": (node.op, *types),
-               "new": object.__new__, "Tensor": Tensor, "type": node.results[0].type, "state": state}
+               "new": object.__new__, "Tensor": Tensor, "type": node.results[0].type, "tracer": _tracer}
     return _call_of(["plan = plans.get(key) or plan_for(op, types)",  # looked up each time: tuned kernels take the place of plain ones
                      f"memory = plan.run({', '.join(f'{x}.memory' for x in given)})"],
                     ["result = new(Tensor)", "result.type, result.memory = type, memory",
-                     f"state.tracer.record(op, ({''.join(f'{x}, ' for x in given)}), (result,))", "return result"], objects)
+                     f"tracer().record(op, ({''.join(f'{x}, ' for x in given)}), (result,))", "return result"], objects)
 
 
 class _RecordedOps:
@@ -117,7 +125,7 @@ class _RecordedOps:
                 return function(*args, **kwargs)
             r1 = new(Tensor)
             r1.type, r1.memory = c2, v2
-            state.tracer.extend(recording, (args[0], args[1], args[2]), (None, r1))
+            tracer().extend(recording, (args[0], args[1], args[2]), (None, r1))
             return r1
     """
 
@@ -148,7 +156,7 @@ class _RecordedOps:
         """Return the function, for what adjoints have read up to now."""
         kept = self.recording.kept
         objects: dict[str, Any] = {"function": self.function, "again": self.again, "recording": self.recording, "kept": kept,
-                                   "tuning": tuning, "round": tuning.round, "state": state, "new": object.__new__, "Tensor": Tensor}
+                                   "tuning": tuning, "round": tuning.round, "tracer": _tracer, "new": object.__new__, "Tensor": Tensor}
         text = PythonText("c", objects)
         tensors: dict[Atom, str] = dict(zip(self.traced.function.params, self.traced.texts(text), strict=True))
         tensors.update({x: text.object(tensor) for x, tensor in self.constants.items()})
@@ -165,7 +173,7 @@ class _RecordedOps:
                 tensors[value] = f"r{i}"
                 after += [f"r{i} = new(Tensor)", f"r{i}.type, r{i}.memory = {text.object(value.type)}, v{i}"]
         given, made = (", ".join([tensors.get(x, "None") for x in values] + [""]) for values in (self.outside, self.results))
-        after += [f"state.tracer.extend(recording, ({given}), ({made}))",
+        after += [f"tracer().extend(recording, ({given}), ({made}))",
                   "return " + _FORMS[self.traced.kind].format(", ".join(tensors[value] for value in returned))]
         return _call_of(launches, after, objects, ["if recording.kept is not kept or tuning.round != round:",
                                                    "    return again(args, kwargs)"])
@@ -174,9 +182,9 @@ class _RecordedOps:
 def _recorded_plan(function: Callable[..., Any], traced: TracedFunction) -> FusedCall:
     """Return a function that runs the ops of a traced function by a plan, which records them."""
     plan = BoundPlan(planned(traced.function, identities=True, accesses=True), {}, traced.tensors, sited=False)
-    objects = {"function": function, "plan": plan.run_fitting, "Run": Run, "state": state}
+    objects = {"function": function, "plan": plan.run_fitting, "Run": Run, "tracer": _tracer}
     results = {None: "results[0]", tuple: "tuple(results)", list: "results"}[traced.kind]
-    return _call_of([f"results = plan([{', '.join(traced.texts(PythonText('c', objects)))}], Run(state.tracer))"], [f"return {results}"],
+    return _call_of([f"results = plan([{', '.join(traced.texts(PythonText('c', objects)))}], Run(tracer()))"], [f"return {results}"],
                     objects)
 
 

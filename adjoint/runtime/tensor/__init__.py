@@ -19,6 +19,7 @@
     random_keys         the keys that ops of random numbers draw from
     generator           Generators: states of random numbers
     run_time_checks     checks of numbers, made at once or when a graph runs
+    sizes_of_values     how many elements are not 0, in a graph: sizes that values decide
     run_time_promotion  promotion with a number that is known only when a graph runs
     stored_number       a Python number converted for storage in a tensor
     indexing            reading and writing parts by index

@@ -178,7 +178,7 @@ class GraphTensor(Tensor):
         category = "bool" if self.dtype is BOOL else "float" if self.dtype.is_float else "int"
         return self.owner.number(category, element)
 
-    def max(self, *given: Any, **named: Any) -> Any:
+    def max(self, /, *given: Any, **named: Any) -> Any:
         """Return the largest elements.
 
         Arguments by position are `axis` and `keepdims`, as in MindSpore's graphs.  Eager mode takes them for `dim` and `keepdim`, which
@@ -186,7 +186,7 @@ class GraphTensor(Tensor):
         """
         return self._extreme("max", given, named)
 
-    def min(self, *given: Any, **named: Any) -> Any:
+    def min(self, /, *given: Any, **named: Any) -> Any:
         """Return the smallest elements; the arguments are those of `max`."""
         return self._extreme("min", given, named)
 

@@ -15,5 +15,6 @@ and keeps the result of each node in a log, so that it can continue in another g
     observed_hooks      steps of such hooks: they check that a hook has changed nothing
     repetition          one more run on a tape, which uses the hooks' answers of the first run
     observed_runs       runs with such hooks, and how one continues when a hook has done more than look
+    counted_sizes       graphs in which values decide sizes, which run in parts
     two_parts           a graph split in two, the second part of which runs optimised
 """

@@ -71,6 +71,8 @@ ANY: dict[str, Callable[[Any], Any]] = {
     "coordinates by axis": lambda x: x[ops.nonzero(x > 0, as_tuple=True)],
     "argwhere": lambda x: ops.argwhere(x > 0).sum(0),
     "different ones": lambda x: ops.unique(ops.round(ops.relu(x) * 2)),
+    "runs": lambda x: ops.unique_consecutive(x.reshape(-1) > 0, True, True),
+    "runs of rows": lambda x: ops.unique_consecutive(ops.repeat_interleave(x, 2, 0), return_counts=True, dim=0),
     "a condition alone": lambda x: ops.where(x[x > 0] > 0.5, 1.0, 2.0),
     "one after the other": rest,
     "its size": lambda x: (x[x > 0].shape[0], x[x > 0].shape, len(x[x > 0]) * 2 + 1),

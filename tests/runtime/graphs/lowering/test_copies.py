@@ -61,7 +61,7 @@ def makers() -> dict[str, str]:
 
 
 METHOD_ARGUMENTS = ("()", "({})", "(t)", "(ms.float32)", "(2)")
-OTHERS = ("_", "set_", "reset_", "load", "save", "jit", "ms_", "constexpr", "launch_", "Print")
+OTHERS = ("_", "set_", "reset_", "load", "save", "jit", "ms_", "constexpr", "launch_", "Print", "custom_info")
 """Names of what writes settings or files, prints, or wraps a function."""
 
 
