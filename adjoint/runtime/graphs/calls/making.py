@@ -152,11 +152,13 @@ def _lowered(known: Graphs, subject: Subject) -> tuple[Lowered, Alone | None]:
 
 
 def _is_plain(made: Lowered) -> bool:
-    """Return True for a graph that runs no code of the user's, and whose result consists of tensors, numbers and text; a call of such a graph
-    never runs the function itself.
+    """Return True for a graph that runs no code of the user's, and whose result consists of tensors, numbers and text; a call of such a
+    graph never runs the function itself.
     """
     graph = made.graph
-    return not made.counted and expression_of(made.outline, converts=True) is not None and runs_alone(graph.general if isinstance(graph, SizedGraph) else graph)
+    if made.counted:
+        return False
+    return expression_of(made.outline, converts=True) is not None and runs_alone(graph.general if isinstance(graph, SizedGraph) else graph)
 
 
 @collector.paused(lasting=False)
