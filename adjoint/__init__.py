@@ -139,7 +139,7 @@ _TRAINING = (
     "LossScaleManager", "MAE", "MSE", "MeanSurfaceDistance", "Metric", "Model", "ModelCheckpoint", "Perplexity", "Precision", "ROC",
     "Recall", "ReduceLROnPlateau", "RootMeanSquareDistance", "RunContext", "RunState", "SummaryCollector", "SummaryRecord",
     "TimeMonitor", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "async_ckpt_thread_status", "auc",
-    "build_train_network", "get_metric_fn", "load_checkpoint_async", "names", "rearrange_inputs",
+    "build_train_network", "data_sink", "get_metric_fn", "load_checkpoint_async", "names", "rearrange_inputs",
 )
 _DEVICES = (
     "Event", "Stream", "StreamCtx", "StreamLimitCtx", "communication_stream", "current_stream", "default_stream", "dispatch_threads_num",

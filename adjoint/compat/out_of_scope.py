@@ -17,7 +17,6 @@ _DISTRIBUTIONS = "`ops.standard_normal` and its like draw numbers; write the den
 _DERIVATIVES = "`grad` of a gradient's entries, `vjp` and `jvp` give rows and columns of Jacobians and Hessians"
 _BATCH = "write the axis of the batch out, as in `ops.bmm`"
 _OPERATOR = "compose it of operators that are here, or compute it with NumPy on `x.asnumpy()` where no gradient is needed"
-_SINK = "call the function with each batch of `dataset.create_tuple_iterator()`"
 _TOOL = "Python's own profilers and debuggers; `adjoint dump-ir` shows the graphs"
 _SHARDING = "each process holds the whole network: data parallelism is what is here"
 
@@ -52,7 +51,7 @@ NAMES = {
     **dict.fromkeys(("Layout", "shard", "parameter_broadcast", "build_searched_strategy", "load_distributed_checkpoint",
                      "merge_pipeline_strategys", "merge_sliced_parameter", "rank_list_for_transform", "sync_pipeline_shared_parameters",
                      "transform_checkpoint_by_rank", "transform_checkpoints"), _SHARDING),
-    "GraphCell": _FILES, "data_sink": _SINK, "DatasetCache": "a `NumpySlicesDataset` over what was computed once",
+    "GraphCell": _FILES, "DatasetCache": "a `NumpySlicesDataset` over what was computed once",
     **dict.fromkeys(("ConvertModelUtils", "ConvertNetUtils", "thor"), "an optimizer of `nn`: MindSpore's `thor` is not here"),
 }
 """What to do instead, for single names wherever they are defined."""

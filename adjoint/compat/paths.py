@@ -64,21 +64,30 @@ PRIVATE = {
     "_extends": {"cell_attr_register": "compat.private.cell_attr_register"},
     "amp": {"_grad_scale_map": "compat.private.scaled", "_grad_unscale_map": "compat.private.unscaled"},
     "common.api": {"_no_grad": "_no_grad", "_pynative_executor": "compat.private.executor"},
+    "common.dtype": {name: f"compat.kinds.{name}" for name in ("Bool", "Float", "Int")},
     "common._register_for_tensor": {"tensor_operator_registry": "compat.private.tensor_operator_registry"},
     "common._stub_tensor": {"StubTensor": "compat.private.StubTensor"},
     "common.initializer": {
-        "_INITIALIZER_ALIAS": "runtime.tensor.initializer._NAMES", "_assignment": "compat.private.assigned",
+        "_INITIALIZER_ALIAS": "runtime.tensor.initializer.INITIALIZERS", "_assignment": "compat.private.assigned",
         "_calculate_correct_fan": "compat.private.correct_fan", "_calculate_fan_in_and_fan_out": "compat.private.fan_in_and_fan_out",
-        "_calculate_gain": "compat.private.gain",
+        "_calculate_gain": "compat.private.gain", "_register": "compat.private.initializer_names",
     },
+    "common.seed": {"_get_graph_seed": "compat.private.two_seeds"},
+    "communication._comm_helper": {"_is_initialized": "communication.management.is_initialized"},
     "dataset.engine.datasets": {"Dataset": "dataset.Dataset", "MappableDataset": "dataset.MappableDataset"},
+    "dataset.vision.py_transforms_util": {"is_pil": "compat.private.is_picture"},
     "log": {"logging": "log.logging"},
     "nn.layer.activation": {"_activation": "nn.activation._ACTIVATIONS"},
     "nn.loss.loss": {"_Loss": "nn.LossBase"},
     "nn.optim.optimizer": {"opt_init_args_register": "compat.private.opt_init_args_register"},
+    "nn.wrap.cell_wrapper": {"_VirtualDatasetCell": "compat.private.VirtualDatasetCell"},
+    "nn.wrap.loss_scale": dict.fromkeys(("grad_scale", "shard_grad_scale"), "compat.private.unscaled"),
     "ops._primitive_cache": {"_get_cache_prim": "compat.private.cached_primitive"},
     "ops._utils.arg_handler": {"str_to_enum": "compat.op_enum.str_to_enum"},
     "parallel._auto_parallel_context": {"auto_parallel_context": "compat.private.auto_parallel_context"},
+    "parallel._cost_model_context": {
+        f"{action}_cost_model_context": f"runtime.process.stored_settings.{action}_cost_model_context" for action in ("get", "reset", "set")
+    } | {"_set_multi_subgraphs": "runtime.process.stored_settings.set_multi_subgraphs"},
     "parallel._utils": {
         "_get_device_num": "compat.private.device_num", "_get_global_rank": "compat.private.global_rank",
         "_get_gradients_mean": "compat.private.gradients_mean", "_get_parallel_mode": "compat.private.parallel_mode",
@@ -88,7 +97,15 @@ PRIVATE = {
         "_get_enable_parallel_optimizer": "compat.private.enable_parallel_optimizer",
     },
     "train._utils": {"_make_directory": "compat.private.made_folder"},
-    "train.callback": {"_InternalCallbackParam": "train.callback.callback.CallbackParameters"},
+    "train.callback": {
+        "_CallbackManager": "train.callback.callback.CallbackList", "_InternalCallbackParam": "train.callback.callback.CallbackParameters",
+        "_set_cur_net": "compat.private.current_network",
+    },
+    "train.callback._callback": {
+        "CallbackManager": "train.callback.callback.CallbackList", "InternalCallbackParam": "train.callback.callback.CallbackParameters",
+        "_handle_loss": "train.callback.callback.loss_of", "set_cur_net": "compat.private.current_network",
+    },
+    "train.serialization": {"_update_param": "compat.private.updated_parameter"},
     "version": {"__version__": "compat.paths.VERSION"},
 }
 """Private names that programs import, with the public names that replace them."""
@@ -122,7 +139,7 @@ def module_paths() -> Iterator[str]:
 
 def is_theirs(path: str) -> bool:
     """Return whether any version of MindSpore has the module, this one or an earlier one."""
-    return path in _table() or path in OLDER
+    return path in _table() or path in OLDER or path in PRIVATE
 
 
 @functools.cache
@@ -131,7 +148,7 @@ def row_of(path: str) -> ModuleRow:
     if path in OLDER:
         base = row_of(OLDER[path])
         return ModuleRow(path, {name: ((path, name), *at) for name, at in base.names.items()}, base.unlisted, base.modules)
-    row = _table()[path]
+    row = {"names": {}} if path in PRIVATE and path not in _table() else _table()[path]
     names: dict[str, tuple[tuple[str, str], ...]] = {}
     for homes, listed in row["names"].items():
         for written in listed.split():

@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import itertools
 import math
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.checkpoints.checkpoint import require_fitting
 from adjoint.runtime.process.parallel_context import (
     ParallelMode,
     device_count_is_set,
@@ -21,15 +24,18 @@ from adjoint.runtime.process.parallel_context import (
     reset_auto_parallel_context,
     set_auto_parallel_context,
 )
-from adjoint.runtime.tensor.initializer import fans
+from adjoint.runtime.tensor.initializer import INITIALIZERS, Initializer, fans
+from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.random import get_seed
 from adjoint.runtime.tensor.structure import mapped
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
-    "StubTensor", "assigned", "auto_parallel_context", "cached_primitive", "cell_attr_register", "correct_fan", "device_num",
-    "enable_parallel_optimizer", "executor", "fan_in_and_fan_out", "full_batch", "gain", "getter", "global_rank", "gradients_mean",
-    "is_parallel", "is_sharding_propagation", "made_folder", "opt_init_args_register", "parallel_mode", "parameter_broadcast",
-    "pipeline_stages", "profiled", "scaled", "tensor_operator_registry", "unscaled",
+    "StubTensor", "VirtualDatasetCell", "assigned", "auto_parallel_context", "cached_primitive", "cell_attr_register", "correct_fan",
+    "current_network", "device_num", "enable_parallel_optimizer", "executor", "fan_in_and_fan_out", "full_batch", "gain", "getter",
+    "global_rank", "gradients_mean", "initializer_names", "is_parallel", "is_picture", "is_sharding_propagation", "made_folder",
+    "opt_init_args_register", "parallel_mode", "parameter_broadcast", "pipeline_stages", "profiled", "scaled", "tensor_operator_registry",
+    "two_seeds", "unscaled", "updated_parameter",
 ]
 
 
@@ -116,6 +122,17 @@ def scaled(scale: Any, inputs: Any) -> Any:
 def unscaled(scale: Any, inputs: Any) -> Any:
     """Divide a tensor, or each tensor of a tuple or list, by a scale; each keeps its dtype."""
     return scaled(1.0 / scale, inputs)
+
+
+def initializer_names(*aliases: str) -> Callable[[type], type]:
+    """Decorate an initialiser's class: `initializer` finds it by its name in lower case and by each alias that no other class has."""
+
+    def named(kind: type[Initializer]) -> type[Initializer]:
+        for name in (kind.__name__.lower(), *aliases):
+            INITIALIZERS.setdefault(name, kind)
+        return kind
+
+    return named
 
 
 def fan_in_and_fan_out(shape: Sequence[int]) -> tuple[int, int]:
@@ -223,3 +240,55 @@ def is_sharding_propagation() -> bool:
 
 def profiled() -> None:
     """Do nothing: MindSpore's profiler is not here."""
+
+
+class VirtualDatasetCell(Cell):
+    """A cell that calls another one with its arguments: in MindSpore a mark for the search of a parallel strategy.
+
+    backbone  the cell that is called
+    """
+
+    def __init__(self, backbone: Cell):
+        super().__init__(auto_prefix=False)
+        self._backbone = backbone
+
+    def construct(self, *inputs: Any) -> Any:
+        return self._backbone(*inputs)
+
+
+def current_network(net: Cell) -> None:
+    """Do nothing: a checkpoint is written from the network that is given to it."""
+
+
+def is_picture(img: object) -> bool:
+    """Return whether an object is an image of the package Pillow."""
+    loaded = sys.modules.get("PIL.Image")
+    return loaded is not None and isinstance(img, loaded.Image)
+
+
+def two_seeds(op_seed: int | None, kernel_name: str) -> tuple[int, int]:
+    """Return the seeds of a random operator: (0, 0) if neither a global seed nor its own is set, otherwise two numbers, others in each call.
+
+    op_seed      the operator's own seed, not negative
+    kernel_name  what calls are counted by
+
+    ValueError for a negative seed, TypeError for another type.
+    """
+    seed, own = get_seed() or 0, 0 if op_seed is None else op_seed
+    if not isinstance(own, int) or isinstance(own, bool):
+        raise TypeError(f"For '{kernel_name}', the argument 'seed' must be an int, but got {own!r} of type {type(own).__name__}.")
+    if own < 0:
+        raise ValueError(f"For '{kernel_name}', the argument 'seed' must not be negative, but got {own}.")
+    if seed == own == 0:
+        return 0, 0
+    calls = _calls.setdefault((kernel_name, own), itertools.count())
+    return seed % (2**31 - 1), (own + next(calls)) % (2**31 - 1)
+
+
+_calls: dict[tuple[str, int], Iterator[int]] = {}
+
+
+def updated_parameter(param: Parameter, new_param: Parameter, strict_load: bool = False) -> None:
+    """Copy the values of a Parameter to another one, as `load_param_into_net` does; RuntimeError if their shapes or dtypes do not fit."""
+    require_fitting(param, new_param, strict_load)
+    param.set_data(new_param)

@@ -8,6 +8,7 @@ from adjoint.train import amp, callback, metrics
 from adjoint.train.amp import build_train_network
 from adjoint.train.callback import *  # noqa: F403
 from adjoint.train.checkpoints import async_ckpt_thread_status, load_checkpoint_async
+from adjoint.train.data_sink import data_sink
 from adjoint.train.dataset_helper import DatasetHelper
 from adjoint.train.loss_scale_manager import DynamicLossScaleManager, FixedLossScaleManager, LossScaleManager
 from adjoint.train.metrics import *  # noqa: F403
@@ -17,7 +18,7 @@ from adjoint.train.summary_record import SummaryRecord
 
 __all__ = [
     "DatasetHelper", "DynamicLossScaleManager", "FixedLossScaleManager", "LossScaleManager", "Model", "RunState", "SummaryRecord", "amp",
-    "async_ckpt_thread_status", "build_train_network", "callback", "load_checkpoint", "load_checkpoint_async", "load_param_into_net",
+    "async_ckpt_thread_status", "build_train_network", "callback", "data_sink", "load_checkpoint", "load_checkpoint_async", "load_param_into_net",
     "metrics", "save_checkpoint",
 ]
 __all__ += callback.__all__
@@ -25,7 +26,6 @@ __all__ += metrics.__all__
 
 INSTEAD = {
     "connect_network_with_dataset": "call the network with each batch",
-    "data_sink": "call the function with each batch of `dataset.create_tuple_iterator()`",
     "OnRequestExit": "the callback `ContinueRun`: a run that was ended goes on where it was",
     "TrainFaultTolerance": "the callback `ContinueRun`: a run that was ended goes on where it was",
     "FlopsUtilizationCollector": "`TimeMonitor`, and `adjoint dump-ir` for the operators: what a device could reach is not known here",

@@ -107,3 +107,51 @@ def test_in_a_graph_arguments_of_max_by_position_are_axis_and_keepdims() -> None
     along, kept, pair, chained = largest(x)
     assert along.tolist() == [2.0, 5.0] and kept.tolist() == [[0.0], [3.0]] and chained.tolist() == [[3.0], [5.0], [4.0]]
     assert [each.tolist() for each in pair] == [[2.0, 5.0], [1, 1]] == [each.tolist() for each in x.max(1)]
+
+
+def test_settings_of_a_search_are_kept() -> None:
+    costs = importlib.import_module("mindspore.parallel._cost_model_context")
+    costs.set_cost_model_context(costmodel_alpha=2.0, run_phase=1)
+    costs._set_multi_subgraphs()
+    assert [costs.get_cost_model_context(name) for name in ("costmodel_alpha", "run_phase", "costmodel_beta")] == [2.0, 1, 400.0]
+    costs.reset_cost_model_context()
+    assert costs.get_cost_model_context("costmodel_alpha") == 1.0
+    with pytest.raises(ValueError, match="the keyword alpha is not recognized"):
+        costs.set_cost_model_context(alpha=2.0)
+
+
+def test_seeds_of_an_operator_differ_between_calls() -> None:
+    seeds = importlib.import_module("mindspore.common.seed")._get_graph_seed
+    assert seeds(0, "dropout") == seeds(None, "dropout") == (0, 0)
+    assert [seeds(5, "dropout") for _ in range(2)] == [(0, 5), (0, 6)]
+    with pytest.raises(ValueError, match="'seed' must not be negative"):
+        seeds(-1, "dropout")
+
+
+def test_helpers_of_training_scripts() -> None:
+    wrap, callbacks = importlib.import_module("mindspore.nn.wrap"), importlib.import_module("mindspore.train.callback")
+    assert wrap.cell_wrapper._VirtualDatasetCell(nn.ReLU())(Tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]
+    assert wrap.loss_scale.grad_scale(Tensor(4.0), Tensor([8.0], ms.float16)).tolist() == [2.0]
+    with callbacks._CallbackManager([callbacks.TimeMonitor()]) as several:
+        assert isinstance(several.callbacks[0], callbacks.TimeMonitor)
+    update = importlib.import_module("mindspore.train.serialization")._update_param
+    to = ms.Parameter(Tensor([0.0, 0.0]), name="to")
+    update(to, ms.Parameter(Tensor([1.0, 2.0]), name="came"))
+    assert to.tolist() == [1.0, 2.0]
+    with pytest.raises(RuntimeError, match="should have the same shape"):
+        update(to, ms.Parameter(Tensor([1.0]), name="came"))
+
+
+def test_an_initialiser_of_ones_own_is_found_by_name() -> None:
+    space = importlib.import_module("mindspore.common.initializer")
+
+    @space._register("halves")
+    class Half(space.Initializer):
+        def _initialize(self, arr: Any) -> None:
+            space._assignment(arr, 0.5)
+
+    try:
+        assert space.initializer("halves", [2]).init_data().tolist() == space.initializer("half", [2]).init_data().tolist() == [0.5, 0.5]
+    finally:
+        for name in ("half", "halves"):
+            del space._INITIALIZER_ALIAS[name]

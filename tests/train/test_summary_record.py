@@ -1,4 +1,4 @@
-"""SummaryRecord, DatasetHelper and checkpoints that are read meanwhile."""
+"""SummaryRecord, DatasetHelper, data_sink and checkpoints that are read meanwhile."""
 
 from __future__ import annotations
 
@@ -94,3 +94,18 @@ def test_a_checkpoint_is_read_meanwhile(tmp_path: Path) -> None:
     reading = ms.load_checkpoint_async(str(tmp_path / "none.ckpt"))
     with pytest.raises(ValueError, match=r"none\.ckpt' does not exist"):
         reading.result()
+
+
+def test_a_sunk_dataset_begins_again_after_its_last_batch() -> None:
+    dataset = ds.NumpySlicesDataset({"x": np.arange(6, dtype=np.float32), "y": np.ones(6, np.float32)}, shuffle=False).batch(2)
+    total: Any = lambda x, y: (x * y).sum()
+    one, two = ms.data_sink(total, dataset), ms.data_sink(total, dataset, 2, ms.JitConfig(), [Tensor(np.ones(2, np.float32))] * 2)
+    assert [float(one()) for _ in range(4)] == [1, 5, 9, 1] and [float(two()) for _ in range(3)] == [5, 1, 9]
+    for given, kind in (((3, dataset), TypeError), ((total, [1]), TypeError), ((total, dataset, 0), ValueError),
+                        ((total, dataset, 1.5), TypeError), ((total, dataset, 1, "O1"), TypeError), ((total, dataset, 1, None, 3), TypeError)):
+        with pytest.raises(kind, match="For 'data_sink'"):
+            ms.data_sink(*given)
+    with pytest.raises(TypeError, match=r"those of 'input_signature', .*\(3,\).*, but got .*\(2,\)"):
+        ms.data_sink(total, dataset, input_signature=[Tensor(np.ones(3, np.float32))] * 2)()
+    with pytest.raises(RuntimeError, match="the dataset has no batch"):
+        ms.data_sink(total, ds.NumpySlicesDataset([1], shuffle=False).batch(2, drop_remainder=True))()

@@ -25,7 +25,7 @@ from adjoint.runtime.memory.machine import array_of
 from adjoint.runtime.tensor.parameter import Parameter, by_name
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["FORMATS", "load_checkpoint", "load_param_into_net", "save_checkpoint"]
+__all__ = ["FORMATS", "load_checkpoint", "load_param_into_net", "require_fitting", "save_checkpoint"]
 
 FORMATS = ("ckpt", "safetensors")
 """The file formats, which are also the extensions of file names."""
@@ -142,7 +142,7 @@ def load_param_into_net(
     if not strict_load:
         pairs |= _by_ends([name for name in targets if name not in pairs], list(given))
     for name, source in pairs.items():
-        _fitting(targets[name], given[source], strict_load)
+        require_fitting(targets[name], given[source], strict_load)
     for name, source in pairs.items():
         targets[name].set_data(given[source])
     missing = [name for name in targets if name not in pairs]
@@ -167,7 +167,7 @@ def _by_ends(missing: Sequence[str], names: Sequence[str]) -> dict[str, str]:
     return {end: beginning + end for end in missing if beginning + end in names}
 
 
-def _fitting(target: Parameter, source: Parameter, strict: bool) -> None:
+def require_fitting(target: Parameter, source: Parameter, strict: bool) -> None:
     """Raise RuntimeError unless the values of `source` can be set on `target`.
 
     strict  True if the dtypes must be equal; False if both may be floats, or both integers

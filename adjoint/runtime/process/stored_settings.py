@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 __all__ = [
-    "get_algo_parameters", "get_ps_context", "reset_algo_parameters", "reset_ps_context", "set_algo_parameters", "set_deterministic",
-    "set_ps_context", "set_recursion_limit",
+    "get_algo_parameters", "get_cost_model_context", "get_ps_context", "reset_algo_parameters", "reset_cost_model_context",
+    "reset_ps_context", "set_algo_parameters", "set_cost_model_context", "set_deterministic", "set_multi_subgraphs", "set_ps_context",
+    "set_recursion_limit",
 ]
 
 
@@ -56,6 +57,14 @@ _search = _Stored("algo_parameters", {
     "tensor_slice_align_enable": False, "tensor_slice_align_size": 16,
 })
 
+_costs = _Stored("cost_model_context", {
+    "device_memory_capacity": 2.0**34, "costmodel_alpha": 1.0, "costmodel_beta": 400.0, "costmodel_gamma": 0.001,
+    "costmodel_communi_threshold": 2048.0, "costmodel_communi_const": 3072.0, "costmodel_communi_bias": 1024.0, "run_phase": 0,
+    "multi_subgraphs": False, "costmodel_allreduce_fusion_algorithm": 0, "costmodel_allreduce_fusion_times": 0,
+    **{f"costmodel_allreduce_fusion_{name}": 0.1 for name in (
+        "tail_percent", "tail_time", "allreduce_inherent_time", "allreduce_bandwidth", "computation_time_parameter")},
+})
+
 
 def set_ps_context(**kwargs: Any) -> None:
     """Store settings of MindSpore's parameter servers by name, such as `enable_ps`: there are none here, each process holds all parameters.
@@ -98,6 +107,29 @@ def get_algo_parameters(attr_key: str) -> Any:
 def reset_algo_parameters() -> None:
     """Forget what `set_algo_parameters` has set."""
     _search.changed.clear()
+
+
+def set_cost_model_context(**kwargs: Any) -> None:
+    """Store settings of the costs by which MindSpore's search compares strategies, by name: nothing is searched.
+
+    ValueError for an unknown name, TypeError for a value of another type; nothing is changed then.
+    """
+    _costs.set(kwargs)
+
+
+def get_cost_model_context(attr_key: str) -> Any:
+    """Return a setting of `set_cost_model_context`, by default MindSpore's default; ValueError for an unknown name."""
+    return _costs.get(attr_key)
+
+
+def reset_cost_model_context() -> None:
+    """Forget what `set_cost_model_context` has set."""
+    _costs.changed.clear()
+
+
+def set_multi_subgraphs(multi_subgraph: bool = True) -> None:
+    """Store whether MindSpore's search treats the graph in parts; TypeError if the argument is not a bool."""
+    _costs.set({"multi_subgraphs": multi_subgraph})
 
 
 def set_deterministic(deterministic: bool) -> None:

@@ -20,7 +20,7 @@ from adjoint.runtime.memory.op_plans import physical_memory
 from adjoint.runtime.tensor.random import next_generator
 
 __all__ = [
-    "Constant", "Dirac", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "Orthogonal", "Sparse", "TruncatedNormal",
+    "INITIALIZERS", "Constant", "Dirac", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "Orthogonal", "Sparse", "TruncatedNormal",
     "Uniform", "VarianceScaling", "XavierNormal", "XavierUniform", "Zero", "checked_initializer",
 ]
 
@@ -385,12 +385,13 @@ class Sparse(Initializer):
         return values
 
 
-_NAMES: dict[str, type[Initializer]] = {
+INITIALIZERS: dict[str, type[Initializer]] = {
     "normal": Normal, "uniform": Uniform, "zeros": Zero, "zero": Zero, "ones": One, "one": One, "identity": Identity,
     "truncatednormal": TruncatedNormal, "xavier_uniform": XavierUniform, "xavieruniform": XavierUniform,
     "xavier_normal": XavierNormal, "xaviernormal": XavierNormal, "he_normal": HeNormal, "henormal": HeNormal,
     "he_uniform": HeUniform, "heuniform": HeUniform, "dirac": Dirac, "orthogonal": Orthogonal, "variancescaling": VarianceScaling,
 }
+"""The initialisers by the names that `initializer` takes; programs may add their own."""
 
 
 def checked_initializer(init: Any, shape: Sequence[int] | int | None) -> tuple[Initializer, tuple[int, ...]]:
@@ -409,9 +410,9 @@ def checked_initializer(init: Any, shape: Sequence[int] | int | None) -> tuple[I
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or not 0 < size < 2**63:
             raise ValueError(f"For 'initializer', the argument 'shape' must be positive integers, but got {shape!r}.")
     if isinstance(init, str):
-        made = _NAMES.get(init.lower())
+        made = INITIALIZERS.get(init.lower())
         if made is None:
-            raise ValueError(f"For 'initializer', the class corresponding to '{init}' was not found; there are {', '.join(_NAMES)}.")
+            raise ValueError(f"For 'initializer', the class corresponding to '{init}' was not found; there are {', '.join(INITIALIZERS)}.")
         init = made()
     elif isinstance(init, numbers.Real) and not isinstance(init, bool):
         init = Constant(float_of("initializer", "init", init))
