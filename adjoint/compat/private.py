@@ -267,7 +267,7 @@ def is_picture(img: object) -> bool:
 
 
 def two_seeds(op_seed: int | None, kernel_name: str) -> tuple[int, int]:
-    """Return the seeds of a random operator: (0, 0) if neither a global seed nor its own is set, otherwise two numbers, others in each call.
+    """Return the seeds of a random operator: (0, 0) if neither a global seed nor its own is set, otherwise other numbers in each call.
 
     op_seed      the operator's own seed, not negative
     kernel_name  what calls are counted by

@@ -18,8 +18,8 @@ from adjoint.train.summary_record import SummaryRecord
 
 __all__ = [
     "DatasetHelper", "DynamicLossScaleManager", "FixedLossScaleManager", "LossScaleManager", "Model", "RunState", "SummaryRecord", "amp",
-    "async_ckpt_thread_status", "build_train_network", "callback", "data_sink", "load_checkpoint", "load_checkpoint_async", "load_param_into_net",
-    "metrics", "save_checkpoint",
+    "async_ckpt_thread_status", "build_train_network", "callback", "data_sink", "load_checkpoint", "load_checkpoint_async",
+    "load_param_into_net", "metrics", "save_checkpoint",
 ]
 __all__ += callback.__all__
 __all__ += metrics.__all__

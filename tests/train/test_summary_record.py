@@ -98,11 +98,14 @@ def test_a_checkpoint_is_read_meanwhile(tmp_path: Path) -> None:
 
 def test_a_sunk_dataset_begins_again_after_its_last_batch() -> None:
     dataset = ds.NumpySlicesDataset({"x": np.arange(6, dtype=np.float32), "y": np.ones(6, np.float32)}, shuffle=False).batch(2)
-    total: Any = lambda x, y: (x * y).sum()
+    def total(x: Tensor, y: Tensor) -> Tensor:
+        return (x * y).sum()
+
     one, two = ms.data_sink(total, dataset), ms.data_sink(total, dataset, 2, ms.JitConfig(), [Tensor(np.ones(2, np.float32))] * 2)
     assert [float(one()) for _ in range(4)] == [1, 5, 9, 1] and [float(two()) for _ in range(3)] == [5, 1, 9]
     for given, kind in (((3, dataset), TypeError), ((total, [1]), TypeError), ((total, dataset, 0), ValueError),
-                        ((total, dataset, 1.5), TypeError), ((total, dataset, 1, "O1"), TypeError), ((total, dataset, 1, None, 3), TypeError)):
+                        ((total, dataset, 1.5), TypeError), ((total, dataset, 1, "O1"), TypeError),
+                        ((total, dataset, 1, None, 3), TypeError)):
         with pytest.raises(kind, match="For 'data_sink'"):
             ms.data_sink(*given)
     with pytest.raises(TypeError, match=r"those of 'input_signature', .*\(3,\).*, but got .*\(2,\)"):

@@ -20,8 +20,8 @@ from adjoint.runtime.memory.op_plans import physical_memory
 from adjoint.runtime.tensor.random import next_generator
 
 __all__ = [
-    "INITIALIZERS", "Constant", "Dirac", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "Orthogonal", "Sparse", "TruncatedNormal",
-    "Uniform", "VarianceScaling", "XavierNormal", "XavierUniform", "Zero", "checked_initializer",
+    "INITIALIZERS", "Constant", "Dirac", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "Orthogonal", "Sparse",
+    "TruncatedNormal", "Uniform", "VarianceScaling", "XavierNormal", "XavierUniform", "Zero", "checked_initializer",
 ]
 
 Array = np.ndarray[Any, Any]
