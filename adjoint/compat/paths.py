@@ -148,7 +148,7 @@ def row_of(path: str) -> ModuleRow:
     if path in OLDER:
         base = row_of(OLDER[path])
         return ModuleRow(path, {name: ((path, name), *at) for name, at in base.names.items()}, base.unlisted, base.modules)
-    row = {"names": {}} if path in PRIVATE and path not in _table() else _table()[path]
+    row: dict[str, Any] = {"names": {}} if path in PRIVATE and path not in _table() else _table()[path]
     names: dict[str, tuple[tuple[str, str], ...]] = {}
     for homes, listed in row["names"].items():
         for written in listed.split():

@@ -1,7 +1,7 @@
 """Attributes of ops: the kinds of values they hold, and their conversion from and to text.
 
 An op's dataclass fields are its attributes; nothing else says what they are.  The kinds are int, float, bool, str, DType,
-types, and tuples of these.
+types, sizes that have names, and tuples of these.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.op import Op
-from adjoint.ir.types import DType, TensorType, Type
+from adjoint.ir.types import DType, Poly, TensorType, Type
 
 __all__ = ["OpAttribute", "attributes_of", "coerced", "described"]
 
@@ -78,6 +78,9 @@ def coerced(value: Any, annotation: Any) -> Any:
     elif annotation is int:
         if isinstance(value, int) and not isinstance(value, bool):
             return value
+    elif annotation is Poly:
+        if isinstance(value, Poly):
+            return value
     elif annotation is float:
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return _real(value)
@@ -107,6 +110,7 @@ def described(annotation: Any) -> str:
         return f"a list of {len(arguments)}"
     words = {
         int: "an integer", float: "a number", bool: "true or false", str: "a string", DType: "a dtype such as f32",
+        Poly: "a size such as (n + 1)",
         TensorType: "a tensor type such as f32[3]", type(None): "none",
     }
     return words.get(annotation, "a type such as f32[3]" if annotation is Type else f"a {annotation}")

@@ -242,16 +242,16 @@ class _ModuleReader:
     def _shape(self, dims: Any) -> tuple[Dim, ...]:
         if dims is None:
             return ()
-        shape = tuple(self._dim(dim) for dim in dims.children)
+        shape = tuple(self.dim(dim) for dim in dims.children)
         for dim, item in zip(shape, dims.children, strict=True):
             if isinstance(dim, int) and not 0 <= dim < 2**63:
                 raise errors.BAD_DIMENSION.at(self.place(item), "a dimension is in 0..2**63 - 1", self.source)
         return shape
 
-    def _dim(self, item: Any) -> Dim:
+    def dim(self, item: Any) -> Dim:
         if not hasattr(item, "data"):
             return self.integer(item) if item.type == "INT" else symbol(str(item))
-        first, second = (self._dim(child) for child in item.children)
+        first, second = (self.dim(child) for child in item.children)
         match item.data:
             case "sum":
                 return first + second
@@ -572,7 +572,7 @@ class _FunctionReader:
         if hasattr(item, "data"):
             if item.data == "list":
                 return tuple(self._constant(child) for child in item.children)
-            return self._module.type(item)
+            return self._module.dim(item.children[0]) if item.data == "size" else self._module.type(item)
         match item.type:
             case "INT":
                 return self._module.integer(item)

@@ -21,7 +21,7 @@ import numpy as np
 from adjoint.foundation.diagnostics import UNKNOWN, At, Derived, Loc
 from adjoint.ir.attributes import attributes_of
 from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value
-from adjoint.ir.types import BF16, DTYPES, F16, F32, I64, DType, Type, scalar
+from adjoint.ir.types import BF16, DTYPES, F16, F32, I64, DType, Poly, Type, scalar
 
 __all__ = [
     "KEYWORDS", "Listing", "Token", "is_reserved", "listing", "literal_text", "location_text", "print_function", "print_module", "quoted",
@@ -374,6 +374,8 @@ def _attribute(value: Any, annotation: Any) -> list[Printable]:
             return [Token("literal", float.__repr__(float(value)))]
         case str():
             return [Token("string", quoted(value))]
+        case Poly():
+            return ["(", Token("type", str(value)), ")"]
         case DType():
             return [Token("type", value.name)]
         case Type():

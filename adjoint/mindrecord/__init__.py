@@ -9,17 +9,17 @@
 from typing import Any
 
 from adjoint.foundation.diagnostics import missing_name
-from adjoint.mindrecord.converting import Cifar10ToMR, Cifar100ToMR, ImageNetToMR, MnistToMR
+from adjoint.mindrecord.converting import Cifar10ToMR, Cifar100ToMR, CsvToMR, ImageNetToMR, MnistToMR
 from adjoint.mindrecord.reading import FileReader
 from adjoint.mindrecord.writing import FileWriter
 
-__all__ = ["Cifar100ToMR", "Cifar10ToMR", "FileReader", "FileWriter", "ImageNetToMR", "MnistToMR"]
+__all__ = ["Cifar100ToMR", "Cifar10ToMR", "CsvToMR", "FileReader", "FileWriter", "ImageNetToMR", "MnistToMR"]
 
 _READ = "read the rows in Python, and write them with `FileWriter`"
 _RAISES = "nothing: `commit` returns None, and raises where it fails"
 _ENCRYPTED = "files as they are: adjoint neither encrypts nor decrypts"
 INSTEAD = {
-    "CsvToMR": _READ, "TFRecordToMR": _READ, "MindPage": "`FileReader`, or `dataset.MindDataset` with a sampler",
+    "TFRecordToMR": _READ, "MindPage": "`FileReader`, or `dataset.MindDataset` with a sampler",
     "set_enc_key": _ENCRYPTED, "set_enc_mode": _ENCRYPTED, "set_dec_mode": _ENCRYPTED,
     "SUCCESS": _RAISES, "FAILED": _RAISES,
 }

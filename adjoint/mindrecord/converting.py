@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import os
 import pickle
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from adjoint.mindrecord.errors import ParamTypeError, ParamValueError
 from adjoint.mindrecord.writing import FileWriter
 
-__all__ = ["Cifar100ToMR", "Cifar10ToMR", "ImageNetToMR", "MnistToMR"]
+__all__ = ["Cifar100ToMR", "Cifar10ToMR", "CsvToMR", "ImageNetToMR", "MnistToMR"]
 
 _AT_ONCE = 256
 """How many rows are in memory at a time."""
@@ -108,6 +109,102 @@ class MnistToMR(_Conversion):
             raise RuntimeError(f"Invalid file, {path} is damaged: its head says {'x'.join(map(str, shape))} numbers, but it has "
                                f"{len(data)} bytes.")
         return np.frombuffer(data, np.uint8, offset=4 + 4 * rank).reshape(shape)
+
+
+class CsvToMR(_Conversion):
+    """A table as text, with the names of its columns in the first line.
+
+    A column of integers becomes int64, one of numbers float64 (an empty cell is NaN there), one of True and False int32, another one string.
+    All columns can be searched by.
+
+    source            the file, in UTF-8, with commas between cells
+    destination       the file that is written
+    columns_list      which columns, all by default
+    partition_number  how many files
+    """
+
+    def __init__(self, source: str, destination: str, columns_list: list[str] | None = None, partition_number: int = 1):
+        super().__init__(source, destination)
+        if columns_list is not None and not (isinstance(columns_list, list) and all(isinstance(name, str) for name in columns_list)):
+            raise ValueError(f"For 'CsvToMR', the argument 'columns_list' must be a list of str, but got {columns_list!r}.")
+        self.columns_list, self.partition_number = columns_list, _partitions(partition_number)
+
+    def transform(self) -> None:
+        """Write the files.
+
+        OSError for a source that does not exist; ValueError for a name of a column that begins with a digit, RuntimeError for one that the
+        table lacks, for a line with too few or too many cells, and for a cell of text that is empty.
+        """
+        names = self._names()
+        found: dict[str, set[str]] = {name: set() for name in names}
+        for _, row in self._lines():
+            for name, cell in zip(names, row):
+                found[name].add(_kind_of(cell))
+        kinds = {name: _joint_kind(found[name]) for name in self.columns_list or names}
+        schema = {name: {"type": kind} for name, kind in kinds.items()}
+        _write(self.destination, schema, "csv_schema", self._rows(names, kinds), self.partition_number, list(kinds))
+
+    run = transform
+
+    def _names(self) -> list[str]:
+        with open(self.source, encoding="utf-8-sig", newline="") as file:
+            names = next(csv.reader(file), [])
+        if not names:
+            raise ValueError(f"For 'CsvToMR', {self.source} must begin with the names of columns, but it is empty.")
+        for name in names:
+            if name[:1].isdigit():
+                raise ValueError(f"For 'CsvToMR', the name of a column must not begin with a digit, but the first line of {self.source} has "
+                                 f"{name!r}.")
+        for name in self.columns_list or ():
+            if name not in names:
+                raise RuntimeError(f"For 'CsvToMR', the argument 'columns_list' must name columns of {self.source}, {names}, but got {name!r}.")
+        return names
+
+    def _lines(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the cells of each row, with the number of its line."""
+        with open(self.source, encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file)
+            count = len(next(reader, []))
+            for row in reader:
+                if row and len(row) != count:
+                    raise RuntimeError(f"For 'CsvToMR', line {reader.line_num} of {self.source} must have {count} cells, but has {len(row)}.")
+                if row:
+                    yield reader.line_num, row
+
+    def _rows(self, names: list[str], kinds: dict[str, str]) -> Iterator[dict[str, Any]]:
+        for line, row in self._lines():
+            cells = dict(zip(names, row))
+            for name, kind in kinds.items():
+                if kind == "string" and not cells[name]:
+                    raise RuntimeError(f"For 'CsvToMR', line {line} of {self.source} has an empty cell in the column {name!r}, which holds text.")
+            yield {name: _OF_CELL[kind](cells[name]) for name, kind in kinds.items()}
+
+
+_OF_CELL: dict[str, Callable[[str], Any]] = {
+    "int32": lambda cell: int(cell.lower() == "true"), "int64": int, "float64": lambda cell: float(cell or "nan"), "string": str,
+}
+"""For each type of a field what a cell becomes."""
+
+
+def _kind_of(cell: str) -> str:
+    """Return the type of field that a cell fits."""
+    if cell.lower() in ("true", "false"):
+        return "int32"
+    try:
+        number = float(cell or "nan")
+    except ValueError:
+        return "string"
+    digits = cell.strip().lstrip("+-")
+    if "_" in cell or not cell.isascii() or (digits.isdecimal() and abs(number) >= 2.0**63):
+        return "string"  # Python would take the first two, and an integer of more than 64 bits has no type
+    return "int64" if digits.isdecimal() else "float64"
+
+
+def _joint_kind(kinds: set[str]) -> str:
+    """Return the type of field for cells of these kinds."""
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    return "float64" if kinds == {"int64", "float64"} else "string"
 
 
 class ImageNetToMR(_Conversion):

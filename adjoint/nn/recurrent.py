@@ -242,10 +242,10 @@ class _Layers(Cell):
             raise ValueError(f"For '{name}', the argument 'seq_length' must hold one length for each of {n} sequences, "
                              f"but got shape {lengths.shape}.")
 
-        def length(given: Tensor) -> None:
-            found = given.asnumpy()
-            if found.size and (found.max() > steps or found.min() < 0):
-                raise ValueError(f"For '{name}', the argument 'seq_length' must hold lengths in [0, {steps}], but got {found.tolist()}.")
+        def length(given: Tensor, range_: Range) -> None:
+            found, most = given.asnumpy(), range_.high
+            if found.size and (found.max() > most or found.min() < 0):
+                raise ValueError(f"For '{name}', the argument 'seq_length' must hold lengths in [0, {most}], but got {found.tolist()}.")
 
         checked_on_host(RangeCheck(Range(0, steps), length), lengths)
         wide = lengths.astype(I64, copy=False)

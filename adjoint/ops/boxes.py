@@ -207,7 +207,7 @@ def random_part(
         raise wrong(op, "min_object_covered", "of one element", least)
     if not boxes.size and not whole_image:
         raise wrong(op, "bounding_boxes", "at least one box, unless 'use_image_if_no_bounding_boxes' is True", boxes)
-    checked_on_host(RangeCheck(Range(1, 2**62), lambda x: _check_range(op, "image_size", x, 1, math.inf)), given)
+    checked_on_host(RangeCheck(Range(1, 2**62), lambda x, _: _check_range(op, "image_size", x, 1, math.inf)), given)
     checked_on_host(lambda x: _check_range(op, "bounding_boxes", x, 0, 1), boxes,
                     conditions=lambda: [((boxes >= 0).logical_and(boxes <= 1), Range(1, 1))])
     size = cast(given, F64)

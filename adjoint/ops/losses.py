@@ -110,13 +110,13 @@ def class_check(
 ) -> Callable[[Tensor], None]:
     """A check that labels are classes in 0..count-1, or among those that do not count; its mistake is an IndexMistake or of `kind`."""
 
-    def labels(given: Tensor) -> None:
+    def labels(given: Tensor, range_: Range) -> None:
         classes = given.asnumpy()
-        outside = (classes < 0) | (classes >= count)
+        outside = (classes < 0) | (classes > range_.high)
         for label in ignored:
             outside &= classes != label
         if outside.any():
-            raise wrong(op, argument, f"classes in 0..{count - 1}", int(classes[outside][0]), kind)
+            raise wrong(op, argument, f"classes in 0..{range_.high}", int(classes[outside][0]), kind)
 
     return RangeCheck(Range(0, count - 1, ignored), labels)
 

@@ -71,14 +71,17 @@ def looked_up(op: str, x: Tensor, indices: Tensor, first: int) -> Tensor:
 def index_check(op: str, argument: str, first: int | None, end: int, note: str = "") -> Callable[[Tensor], None]:
     """A check that indices are from `first` (None: wherever) up to and without `end`; an IndexMistake that names one that is not."""
 
-    def indices(given: Tensor) -> None:
-        places = given.asnumpy()
-        if places.size and (places.max() >= end or (first is not None and places.min() < first)):
-            outside = places >= end if first is None else (places < first) | (places >= end)
-            bounds = f"below {end}" if first is None else f"in [{first}, {end})"
-            raise wrong(op, argument, bounds + note, int(places[outside].reshape(-1)[0]), IndexMistake)
+    def indices(given: Tensor, range_: Range) -> None:
+        places, low, high = given.asnumpy(), range_.low, range_.high
+        if places.size and (places.max() > high or places.min() < low):
+            bounds = f"below {high + 1}" if low == _LEAST else f"in [{low}, {high + 1})"
+            raise wrong(op, argument, bounds + note, int(places[(places < low) | (places > high)].reshape(-1)[0]), IndexMistake)
 
-    return RangeCheck(Range(-(2**63) if first is None else first, end - 1), indices)
+    return RangeCheck(Range(_LEAST if first is None else first, end - 1), indices)
+
+
+_LEAST = -(2**63)
+"""The lower bound of a check that only has an upper one."""
 
 
 @fusible
@@ -294,12 +297,12 @@ def flat_indices(op: str, x: Tensor, indices: Tensor) -> Tensor:
 def _coordinate_check(op: str, sizes: tuple[int, ...]) -> Callable[[Tensor], None]:
     """A check that the rows of a tensor [..., n] are coordinates in axes of these sizes."""
 
-    def coordinates(given: Tensor) -> None:
-        columns = given.asnumpy().reshape(-1, len(sizes))
-        for axis, (column, size) in enumerate(zip(columns.T, sizes, strict=True)):
-            outside = (column < -size) | (column >= size)
+    def coordinates(given: Tensor, range_: Range) -> None:
+        columns = given.asnumpy().reshape(-1, len(range_.low))
+        for axis, (column, low, high) in enumerate(zip(columns.T, range_.low, range_.high, strict=True)):
+            outside = (column < low) | (column > high)
             if outside.any():
-                raise wrong(op, "indices", f"in [{-size}, {size}) along axis {axis}", int(column[outside][0]), IndexMistake)
+                raise wrong(op, "indices", f"in [{low}, {high + 1}) along axis {axis}", int(column[outside][0]), IndexMistake)
 
     return RangeCheck(Range(tuple(-size for size in sizes), tuple(size - 1 for size in sizes)), coordinates)
 

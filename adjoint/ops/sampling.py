@@ -317,7 +317,7 @@ def unpooled(
     check_memory(op, "the result", float(total) * lead * x.dtype.size)
     wide = places.astype(I64, copy=False)
 
-    def inside(given: Tensor) -> None:
+    def inside(given: Tensor, _: Range) -> None:
         found = given.asnumpy()
         if found.size and (found.min() < 0 or found.max() >= total):
             bad = found[(found < 0) | (found >= total)].flat[0]

@@ -16,6 +16,7 @@ import numpy as np
 import adjoint as ms
 from adjoint import Parameter, ParameterTuple, Tensor, nn, ops
 from adjoint.communication import create_group, get_group_size, get_rank, init, release
+from adjoint.mindrecord import FileWriter
 from adjoint.train import CheckpointConfig, ContinueRun, LossMonitor, Model, ModelCheckpoint
 
 MODES = {"eager": ms.PYNATIVE_MODE, "graph": ms.GRAPH_MODE}
@@ -277,6 +278,21 @@ def training(folder: str) -> dict[str, Any]:
     found["model"] = bits(*net.get_parameters())
     found["saved"] = bits(*[ms.load_checkpoint(keeper.latest_ckpt_file_name)[p.name] for p in net.get_parameters()])
     return found
+
+
+def records(folder: str) -> dict[str, Any]:
+    """Read a file of rows in shards, shuffled in the same way in each process."""
+    rank, size = get_rank(), get_group_size()
+    if rank == 0:
+        writer = FileWriter(f"{folder}/rows.mindrecord")
+        writer.add_schema({"number": {"type": "int32"}})
+        writer.write_raw_data([{"number": number} for number in range(22)])
+        writer.commit()
+    ops.Barrier()()
+    ms.set_seed(9)
+    data = ms.dataset.MindDataset(f"{folder}/rows.mindrecord", num_shards=size, shard_id=rank).batch(3)
+    epochs = data.create_tuple_iterator(num_epochs=2)
+    return {"epochs": [[int(number) for (batch,) in epochs for number in batch] for _ in range(2)]}
 
 
 def continued(folder: str) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def test_processes_divide_the_processors_and_know_each_other() -> None:
 # -- two processes: one start for several programs, since starting takes longer than most of them ---------------------------
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    return found(2, "distributed,normalization,training,continued", str(tmp_path_factory.mktemp("two")))
+    return found(2, "distributed,normalization,training,records,continued", str(tmp_path_factory.mktemp("two")))
 
 
 @pytest.mark.parametrize(("name", "first", "second"), [
@@ -178,6 +178,13 @@ def test_two_processes_train_as_one(pair: list[dict[str, Any]]) -> None:
         assert values["overflow"] and values["flag"] and values["kept"] and values["scale"] == 32
         assert values["files"] == ["net-1_4.ckpt", "net-2_4.ckpt"] and values["latest"] == "net-2_4.ckpt"
     assert one["model"] == two["model"] == one["saved"]
+
+
+def test_shards_of_a_file_hold_each_row_once(pair: list[dict[str, Any]]) -> None:
+    for epoch in range(2):
+        shards = [values["epochs"][epoch] for values in pair]
+        assert sorted(shards[0] + shards[1]) == list(range(22)) and sorted(shards[0]) != shards[0]
+    assert pair[0]["epochs"][0] != pair[0]["epochs"][1]
 
 
 def test_a_killed_run_goes_on_and_has_the_bits_of_an_undisturbed_one(pair: list[dict[str, Any]], tmp_path: Path) -> None:

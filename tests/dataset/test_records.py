@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import pickle
 import sqlite3
 import zlib
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 import adjoint.dataset as ds
-from adjoint.mindrecord import Cifar10ToMR, FileReader, FileWriter, ImageNetToMR, MnistToMR
+from adjoint.mindrecord import Cifar10ToMR, CsvToMR, FileReader, FileWriter, ImageNetToMR, MnistToMR
 from adjoint.mindrecord.errors import MRMInvalidSchemaError, ParamTypeError, ParamValueError
 from adjoint.mindrecord.packing import integers, map_of, packed_integers, packed_map
 from dataset.small import write_idx
@@ -212,3 +213,26 @@ def test_sets_of_images_are_converted(tmp_path: Path) -> None:
     (tmp_path / "map.txt").write_text("a 5\n")
     ImageNetToMR(str(tmp_path / "map.txt"), str(tmp_path / "folders"), str(tmp_path / "i")).transform()
     assert read(tmp_path / "i") == [{"file_name": str(tmp_path / "folders" / "a" / "1.jpg"), "label": 5, "image": b"bytes"}]
+
+
+def test_a_table_is_converted(tmp_path: Path) -> None:
+    def converted(table: str, *columns: str) -> list[dict[str, Any]]:
+        (tmp_path / "t.csv").write_text(table)
+        written = tmp_path / f"t{len(list(tmp_path.iterdir()))}"
+        CsvToMR(str(tmp_path / "t.csv"), str(written), list(columns) or None).transform()
+        return read(written)
+
+    first = {"a": 1, "b": 2.5, "c": "x, y", "d": 1, "e": "7"}
+    second = {"a": -2, "b": 3.0, "c": "z", "d": 0, "e": "True"}
+    table = 'a,b,c,d,e\n1,2.5,"x, y",True,7\n-2,3,z,false,True\n'
+    assert converted(table) == [first, second] and converted(table, "c", "a") == [{"a": 1, "c": "x, y"}, {"a": -2, "c": "z"}]
+    assert [type(value["b"]) for value in converted(table)] == [float, float] and math.isnan(converted("a,b\n1,\n2,3\n")[0]["b"])
+    assert converted("a\n99999999999999999999\n1_0\n") == [{"a": "99999999999999999999"}, {"a": "1_0"}]
+    for table, kind, message in (
+        ("a,b\n1,x\n2,\n", RuntimeError, "line 3 .*empty cell in the column 'b'"), ("a,b\n1\n", RuntimeError, "line 2 .* 2 cells, but has 1"),
+        ("1a,b\n1,2\n", ValueError, "must not begin with a digit"), ("", ValueError, "it is empty"),
+    ):
+        with pytest.raises(kind, match=message):
+            converted(table)
+    with pytest.raises(RuntimeError, match="'columns_list' must name columns"):
+        converted("a\n1\n", "z")

@@ -262,6 +262,13 @@ def test_deep_nesting_is_a_diagnostic(text: str) -> None:
     assert caught.value.diagnostic.code == "E112"
 
 
+def test_bounds_of_a_check_may_be_named_sizes() -> None:
+    text = "check! @places(i, low=[(-1*n), 0], high=[(n + -1), 4])"
+    module = parse_module(f'host @places = "places"\nfunc @f(x: f32[n], i: i64[3, 2]) -> f32[n] {{ {text} return x }}')
+    printed = print_module(module)
+    assert text in printed and print_module(parse_module(printed)) == printed
+
+
 def test_functions_print_alone() -> None:
     module = parse_module(PROGRAM)
     function: Function = module.functions["f"]

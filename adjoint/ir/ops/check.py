@@ -12,7 +12,7 @@ import numpy as np
 
 from adjoint.ir.op import Effect, Op, mistake, operation
 from adjoint.ir.ops.loops import ELEMENTS_PER_THREAD
-from adjoint.ir.types import BOOL, I64, TensorType, Type
+from adjoint.ir.types import BOOL, I64, Dim, NamedSizes, TensorType, Type
 
 if TYPE_CHECKING:
     from adjoint.ir.build import Builder
@@ -30,7 +30,7 @@ class Check(Op):
 
     operands x, of an integer type or bool, or of rank 1 or more with as many columns along the last axis as there are bounds, if there
              are several; then, if they are not x, the tensors by which the host names the mistake
-    low      the bounds of each column, as numbers of 64 bits
+    low      the bounds of each column, as numbers of 64 bits; sizes that have names are such numbers when it runs
     high     the same
     ignored  at most one number that is allowed in any column
     result   none
@@ -39,8 +39,8 @@ class Check(Op):
     """
 
     symbol: str
-    low: tuple[int, ...]
-    high: tuple[int, ...]
+    low: tuple[Dim, ...]
+    high: tuple[Dim, ...]
     ignored: tuple[int, ...] = ()
 
     name: ClassVar[str] = "check!"
@@ -59,7 +59,7 @@ class Check(Op):
 
     def reference(self, x: Array, *shown: Array) -> tuple[Array, ...]:
         columns = x.reshape(-1, len(self.low))
-        for column, low, high in zip(columns.T, self.low, self.high, strict=True):
+        for column, low, high in zip(columns.T, *self._numbers(), strict=True):
             outside = (column < low) | (column > high)
             if self.ignored:
                 outside &= column != self.ignored[0]
@@ -71,7 +71,7 @@ class Check(Op):
         columns = len(self.low)
         ignored = k.size(self.ignored[0], "ignored") if self.ignored else None
         bounds = [(k.size(max(low, 0) if x.dtype.kind == "u" else low, "low"), k.size(high, "high"))
-                  for low, high in zip(self.low, self.high, strict=True)]
+                  for low, high in zip(*self._numbers(), strict=True)]
         with k.stage(x.count // columns, ELEMENTS_PER_THREAD, "row") as row:
             for column, (low, high) in enumerate(bounds):
                 number = k.let(k.cast(x[row * columns + column if columns > 1 else row], I64), "number")
@@ -81,6 +81,13 @@ class Check(Op):
                     else:
                         with k.when(k.not_equal(number, ignored)):
                             k.fail(1)
+
+    def _numbers(self) -> tuple[list[int], list[int]]:
+        """Return the bounds as numbers; NamedSizes if one is a size that has a name."""
+        numbers = [[bound for bound in bounds if isinstance(bound, int)] for bounds in (self.low, self.high)]
+        if len(numbers[0]) != len(self.low) or len(numbers[1]) != len(self.high):
+            raise NamedSizes(f"{self.name} has bounds that are named sizes")
+        return numbers[0], numbers[1]
 
     def failure(self, status: int) -> Exception:
         return mistake(self.symbol, "x", "in its range", "a number out of range")

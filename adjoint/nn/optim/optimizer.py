@@ -39,7 +39,7 @@ class _Rates(Cell):
         checked_on_host(RangeCheck(Range(-(2**63), self.learning_rate.size - 1), self._check), step)
         return apply(made(Gather, 0), self.learning_rate, step)
 
-    def _check(self, step: Tensor) -> None:
+    def _check(self, step: Tensor, _: Range) -> None:
         at, count = step.item(), self.learning_rate.size
         if at >= count:
             raise RuntimeError(f"For '{self._owner}', 'learning_rate' holds {count} rates, one for each step, "

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from adjoint.ir.core import Node, tensor_type
+from adjoint.ir.op import Op
 from adjoint.ir.ops.check import Check
 from adjoint.runtime.execution.run import Run, Step
 from adjoint.runtime.memory.op_plans import plan_for
@@ -18,21 +19,23 @@ from adjoint.runtime.tensor.tensor import Tensor, wrap
 __all__ = ["Explanations", "check_step", "explained"]
 
 Explanations = Mapping[str, Callable[..., Any]]
-"""For each symbol of a `check!`, the function that raises the exception for tensors that fail the check."""
+"""For each symbol of a `check!`, the function that raises the exception for tensors that fail the check.  It is called with the op, whose
+bounds are numbers, and the tensors."""
 
 
-def explained(raised: BaseException, node: Node, operands: Sequence[Tensor], explanations: Explanations) -> BaseException:
+def explained(raised: BaseException, op: Op, operands: Sequence[Tensor], explanations: Explanations) -> BaseException:
     """Return the exception for a kernel that failed on these operands.
 
     raised        the exception that the kernel's status stands for
+    op            the op of the kernel, with numbers as sizes
     explanations  the functions that raise the exceptions of checks, by symbol
 
     For a check with such a function, the result is the exception that the function raises; otherwise it is `raised`.
     """
-    explain = explanations.get(node.op.symbol) if isinstance(node.op, Check) else None
+    explain = explanations.get(op.symbol) if isinstance(op, Check) else None
     if explain is not None:
         try:
-            explain(*(operands[1:] or operands))
+            explain(op, *(operands[1:] or operands))
         except BaseException as detailed:
             return detailed
     return raised
@@ -55,6 +58,6 @@ def check_step(node: Node, operands: Sequence[int], held: Sequence[bool], explan
         try:
             kernel(*memories)
         except Exception as raised:
-            raise explained(raised, node, [*map(wrap, types, memories)], explanations) from None
+            raise explained(raised, node.op, [*map(wrap, types, memories)], explanations) from None
 
     return check

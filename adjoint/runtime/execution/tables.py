@@ -606,7 +606,7 @@ class PieceTable:
                 # The table's own blocks come after the blocks that were passed in.
                 places = [(blocks[block if block >= 0 else count - 1 - block], offset) for block, offset in stage.places]
                 operands = [_copied(tensor_type(x), *place) for x, place in zip(node.operands, places)]
-                raised = explained(raised, node, operands, explanations)
+                raised = explained(raised, node.op, operands, explanations)
             run.note(raised, node)
             return raised
 

@@ -362,8 +362,8 @@ def _range_check(length: int, axis: int) -> Callable[[Tensor], None]:
     length, axis  the size of the axis, and its number for the message
     """
 
-    def indices(places: Tensor) -> None:
-        _check_range(places.asnumpy(), length, axis)
+    def indices(places: Tensor, range_: Range) -> None:
+        _check_range(places.asnumpy(), range_.high + 1, axis)
 
     return RangeCheck(Range(-length, length - 1), indices)
 

@@ -51,15 +51,16 @@ class RangeCheck:
 
     So a kernel can make it in a graph, and Python is called only if it fails.
 
-    range_   the range
-    explain  takes the tensor, and raises the exception if it fails the check; otherwise does nothing
+    range_   the range; its bounds may be named sizes of a graph, which are numbers when the graph runs
+    explain  takes the tensor and the range, with numbers as bounds, and raises the exception if the tensor fails the check; otherwise does
+        nothing
     """
 
-    def __init__(self, range_: Range, explain: Callable[[Any], None]):
+    def __init__(self, range_: Range, explain: Callable[[Any, Range], None]):
         self.range, self.explain, self.__name__ = range_, explain, getattr(explain, "__name__", "range")
 
     def __call__(self, given: Any) -> None:
-        self.explain(given)
+        self.explain(given, self.range)
 
 
 def checked_on_host(

@@ -81,7 +81,7 @@ def beside(op: Elementwise, x: Tensor, number: RunTimeNumber, compute: Callable[
     return first_of(dtypes)
 
 
-def _check_unsigned(op: Elementwise, number: Tensor) -> None:
+def _check_unsigned(op: Elementwise, number: Tensor, _: Range) -> None:
     if number.item() < 0:
         raise out_of_range(op, number.item(), U64)
 

@@ -12,7 +12,7 @@ from adjoint.frontend.values.text import RunTimeText
 from adjoint.ir.core import Value
 from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.host import Apply
-from adjoint.ir.types import DType, TensorType
+from adjoint.ir.types import DType, Dim, Poly, TensorType
 from adjoint.runtime.gradients.no_grad import no_grad
 from adjoint.runtime.graphs.graph import LibraryCall, LibraryEffect
 from adjoint.runtime.graphs.inputs.argument_text import filling
@@ -71,15 +71,18 @@ class Hosts:
         """
         name = f"check_{getattr(check, '__name__', 'values')}"
         if isinstance(check, RangeCheck):
-            conditions = ((values[0], check.range),)
-        function, leaves = _on_tensors(lambda *given: (check(*given), None)[1], tuple(values))
+            conditions, explain = ((values[0], check.range),), check.explain
+            on_tensors, leaves = _on_tensors(lambda given: given, tuple(values))
+            function: Callable[..., None] = lambda op, *given: explain(on_tensors(*given), _range_of(op))  # noqa: E731 - the other one differs
+        else:
+            on_tensors, leaves = _on_tensors(lambda *given: (check(*given), None)[1], tuple(values))
+            function = lambda op, *given: on_tensors(*given)  # noqa: E731
         symbol = self._host(name, function, name)
         made = False
         for x, (low, high, ignored) in conditions:
             made = True
             shown = () if len(leaves) == 1 and leaves[0] is x else leaves
-            bounds = [bound if isinstance(bound, tuple) else (bound,) for bound in (low, high)]
-            self._regions.add(Check(symbol, *bounds, ignored), self._values.atoms((x, *shown)))
+            self._regions.add(Check(symbol, _bounds(low), _bounds(high), ignored), self._values.atoms((x, *shown)))
         assert made, "a check without conditions"
 
     @property
@@ -170,6 +173,17 @@ class Hosts:
         on_tensors, leaves = _on_tensors(computed, tuple(numbers))
         (value,) = self.library_call(None, name, on_tensors, leaves, (type_,))
         return self._values.number(category, value, 2**63 - 1)
+
+
+def _bounds(given: Dim | tuple[Dim, ...]) -> tuple[Dim, ...]:
+    """Return a bound of a range, or one for each column, as an attribute of `check!`."""
+    return tuple(bound.plain() if isinstance(bound, Poly) else bound for bound in (given if isinstance(given, tuple) else (given,)))
+
+
+def _range_of(op: Check) -> Range:
+    """Return the range that a check with numbers as bounds allows."""
+    low, high = (bounds if len(bounds) > 1 else bounds[0] for bounds in (op.low, op.high))
+    return Range(low, high, op.ignored)
 
 
 def _on_tensors(function: Callable[..., Any], values: Any) -> tuple[Callable[..., Any], list[Any]]:

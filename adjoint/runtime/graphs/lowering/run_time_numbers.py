@@ -171,7 +171,7 @@ def _check_joins(loc: Loc, dtype: DType, number: Tensor) -> None:
                                      help="make it a tensor of a wider dtype on both paths")
 
 
-def _check_position(container: Callable[[], Any], index: int) -> None:
+def _check_position(container: Callable[[], Any], index: int, _: Range) -> None:
     """Raise the error of a list, tuple or cell for an index that is out of range.
 
     container  returns it, or None if it has been freed

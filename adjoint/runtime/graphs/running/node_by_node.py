@@ -22,7 +22,7 @@ from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.conversion import StopGradient
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.types import TensorType
-from adjoint.passes.specialize import Inference, Inferences
+from adjoint.passes.specialize import Inference, Inferences, Numbered
 from adjoint.runtime.execution.checks import explained
 from adjoint.runtime.execution.run import Run
 from adjoint.runtime.memory import watching
@@ -164,13 +164,13 @@ class InOrder:
             return None  # parsing reports where
         if nbytes > _MOST_BYTES:
             return None
-        return lambda tensors: self._run(tensors, launches, types)
+        return lambda tensors: self._run(tensors, launches, types, numbers)
 
     def fits(self, arguments: Iterable[Tensor]) -> bool:
         """Return True if neither an argument nor a tensor of the state has a hook that waits for its gradient."""
         return not any(x._hooks for x in (*arguments, *self._state.values()))
 
-    def _run(self, tensors: Sequence[Tensor], launches: Sequence[Any], types: Sequence[TensorType]) -> list[Tensor]:
+    def _run(self, tensors: Sequence[Tensor], launches: Sequence[Any], types: Sequence[TensorType], numbers: Numbered) -> list[Tensor]:
         values, state = self._template.copy(), self._state
         values[: len(tensors)] = [x.memory for x in tensors]
         node: Any = None
@@ -194,7 +194,7 @@ class InOrder:
         except BaseException as raised:
             if isinstance(node.op, Check):
                 given = [wrap(types[i], values[i]) for i in self._operands_of(node)]
-                raised = explained(raised, node, given, self._explanations)
+                raised = explained(raised, numbers.op(node.op), given, self._explanations)
             Run(None).note(raised, node)
             raise raised from None
         return [wrap(types[i], values[i]) for i in self._results]

@@ -59,6 +59,13 @@ def outcome(function: Callable[..., Any], *args: Any) -> Any:
         return next(kind for kind in type(raised).__mro__ if kind.__module__ == "builtins")
 
 
+def rows_in_a_loop(x: Tensor) -> Tensor:
+    i, total = Tensor(0, ms.int32), ops.zeros(3, ms.float32)
+    while i < x.shape[0]:
+        total, i = total * 0.5 + x[i], i + 1
+    return total
+
+
 ANY: dict[str, Callable[[Any], Any]] = {
     "elementwise": lambda x: ops.tanh(x) * x + 1,
     "sum": lambda x: (x * x).sum(),
@@ -84,6 +91,11 @@ ANY: dict[str, Callable[[Any], Any]] = {
     "counted": lambda x: ops.arange(x.shape[0]) * 2,
     "largest": lambda x: ops.topk(x.sum(1), 2)[0] if x.shape[0] > 1 else x,
     "factor from outside": lambda x: x * FACTOR,
+    "places that a tensor holds": lambda x: x[(x.sum(1) > 0).astype(ms.int32) - 1] * 2,
+    "coordinates that a tensor holds": lambda x: ops.gather_nd(x, ops.stack([x.argmax(0), ops.arange(3)], 1)),
+    "a row while there is one": rows_in_a_loop,
+    "added at places": lambda x: x.index_add(0, Tensor([1, 0], ms.int32), ops.ones((2, 3), ms.float32)),
+    "written at places": lambda x: ops.tensor_scatter_update(x, Tensor([[1, 0], [-1, 2]]), Tensor([7.0, 8.0])),
 }
 """Functions for any size."""
 
