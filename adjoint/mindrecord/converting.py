@@ -114,8 +114,8 @@ class MnistToMR(_Conversion):
 class CsvToMR(_Conversion):
     """A table as text, with the names of its columns in the first line.
 
-    A column of integers becomes int64, one of numbers float64 (an empty cell is NaN there), one of True and False int32, another one string.
-    All columns can be searched by.
+    A column of integers becomes int64, one of numbers float64 (an empty cell is NaN there), one of True and False int32, another one
+    string.  All columns can be searched by.
 
     source            the file, in UTF-8, with commas between cells
     destination       the file that is written
@@ -153,11 +153,12 @@ class CsvToMR(_Conversion):
             raise ValueError(f"For 'CsvToMR', {self.source} must begin with the names of columns, but it is empty.")
         for name in names:
             if name[:1].isdigit():
-                raise ValueError(f"For 'CsvToMR', the name of a column must not begin with a digit, but the first line of {self.source} has "
-                                 f"{name!r}.")
+                raise ValueError(f"For 'CsvToMR', the name of a column must not begin with a digit, but the first line of {self.source} "
+                                 f"has {name!r}.")
         for name in self.columns_list or ():
             if name not in names:
-                raise RuntimeError(f"For 'CsvToMR', the argument 'columns_list' must name columns of {self.source}, {names}, but got {name!r}.")
+                raise RuntimeError(f"For 'CsvToMR', the argument 'columns_list' must name columns of {self.source}, {names}, but got "
+                                   f"{name!r}.")
         return names
 
     def _lines(self) -> Iterator[tuple[int, list[str]]]:
@@ -167,7 +168,8 @@ class CsvToMR(_Conversion):
             count = len(next(reader, []))
             for row in reader:
                 if row and len(row) != count:
-                    raise RuntimeError(f"For 'CsvToMR', line {reader.line_num} of {self.source} must have {count} cells, but has {len(row)}.")
+                    raise RuntimeError(f"For 'CsvToMR', line {reader.line_num} of {self.source} must have {count} cells, but has "
+                                       f"{len(row)}.")
                 if row:
                     yield reader.line_num, row
 
@@ -176,7 +178,8 @@ class CsvToMR(_Conversion):
             cells = dict(zip(names, row))
             for name, kind in kinds.items():
                 if kind == "string" and not cells[name]:
-                    raise RuntimeError(f"For 'CsvToMR', line {line} of {self.source} has an empty cell in the column {name!r}, which holds text.")
+                    raise RuntimeError(f"For 'CsvToMR', line {line} of {self.source} has an empty cell in the column {name!r}, which "
+                                       "holds text.")
             yield {name: _OF_CELL[kind](cells[name]) for name, kind in kinds.items()}
 
 

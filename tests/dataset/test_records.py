@@ -229,7 +229,8 @@ def test_a_table_is_converted(tmp_path: Path) -> None:
     assert [type(value["b"]) for value in converted(table)] == [float, float] and math.isnan(converted("a,b\n1,\n2,3\n")[0]["b"])
     assert converted("a\n99999999999999999999\n1_0\n") == [{"a": "99999999999999999999"}, {"a": "1_0"}]
     for table, kind, message in (
-        ("a,b\n1,x\n2,\n", RuntimeError, "line 3 .*empty cell in the column 'b'"), ("a,b\n1\n", RuntimeError, "line 2 .* 2 cells, but has 1"),
+        ("a,b\n1,x\n2,\n", RuntimeError, "line 3 .*empty cell in the column 'b'"),
+        ("a,b\n1\n", RuntimeError, "line 2 .* 2 cells, but has 1"),
         ("1a,b\n1,2\n", ValueError, "must not begin with a digit"), ("", ValueError, "it is empty"),
     ):
         with pytest.raises(kind, match=message):

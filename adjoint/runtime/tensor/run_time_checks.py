@@ -33,12 +33,12 @@ def is_run_time_number(value: object) -> bool:
 class Range(NamedTuple):
     """Says which integers a check allows in a tensor: those from `low` to `high`, both included.
 
-    low, high  numbers, or one number for each column along the last axis
+    low, high  ints, or a tuple with one for each column along the last axis; while a graph is made, also sizes that have names
     ignored    a further number that is allowed; empty for none
     """
 
-    low: int | tuple[int, ...]
-    high: int | tuple[int, ...]
+    low: Any
+    high: Any
     ignored: tuple[int, ...] = ()
 
 

@@ -12,7 +12,7 @@ from adjoint.frontend.values.text import RunTimeText
 from adjoint.ir.core import Value
 from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.host import Apply
-from adjoint.ir.types import DType, Dim, Poly, TensorType
+from adjoint.ir.types import Dim, DType, Poly, TensorType
 from adjoint.runtime.gradients.no_grad import no_grad
 from adjoint.runtime.graphs.graph import LibraryCall, LibraryEffect
 from adjoint.runtime.graphs.inputs.argument_text import filling
@@ -182,7 +182,7 @@ def _bounds(given: Dim | tuple[Dim, ...]) -> tuple[Dim, ...]:
 
 def _range_of(op: Check) -> Range:
     """Return the range that a check with numbers as bounds allows."""
-    low, high = (bounds if len(bounds) > 1 else bounds[0] for bounds in (op.low, op.high))
+    low, high = (bounds[0] if len(bounds) == 1 else bounds for bounds in (op.low, op.high))
     return Range(low, high, op.ignored)
 
 
