@@ -37,7 +37,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("communication",),
     ("ops", "amp", "common", "context", "dtype", "mindrecord", "watch"),
     ("nn", "numpy", "dataset", "testing"),
-    ("mint", "parallel", "scipy", "transformations"),
+    ("experimental", "mint", "parallel", "scipy", "transformations"),
     ("train", "export"),
     ("compat",),
     ("cli",),
@@ -71,7 +71,7 @@ WAITING: tuple[str, ...] = ()
 
 LAZY = {"lark", "rich", "hypothesis", "matplotlib", "sklearn", "PIL", "mpi4py", "safetensors", "tensorboardX"}
 """Libraries that `import adjoint` must not load."""
-LATER = {"numpy", "mint", "scipy", "mindrecord", "dataset", "testing", "train", "compat", "cli"}
+LATER = {"numpy", "mint", "experimental", "scipy", "mindrecord", "dataset", "testing", "train", "compat", "cli"}
 """Packages of ours that `import adjoint` must not load."""
 
 

@@ -21,7 +21,7 @@ _TOOL = "Python's own profilers and debuggers; `adjoint dump-ir` shows the graph
 _SHARDING = "each process holds the whole network: data parallelism is what is here"
 
 PLACES = {
-    "boost": _SHARDING, "device_context": _DEVICES, "device_manager": _DEVICES, "experimental": "the class of the same name in `nn`",
+    "boost": _SHARDING, "device_context": _DEVICES, "device_manager": _DEVICES,
     "hal": _DEVICES, "multiprocessing": "Python's own `multiprocessing`",
     "nn.probability": _DISTRIBUTIONS, "nn.sparse": _SPARSE, "numpy.fft": _COMPLEX, "onnx": _FILES, "parallel": _SHARDING,
     "profiler": _TOOL, "rewrite": "change the Python of the network", "runtime": _DEVICES, "safeguard": _FILES, "scipy": _SCIPY,

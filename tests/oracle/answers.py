@@ -9,6 +9,7 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 from mindspore import Parameter, Tensor, nn, ops
+from mindspore.experimental import optim
 
 CHANGING = re.compile(r"(?<=0x)[0-9a-f]+|(?<=kernel_graph)\d+|(?<=CNode_)\d+")  # addresses and counters
 APPENDIX = re.compile(r"\n+-{20,}\n- .*", re.DOTALL)  # stacks, tracebacks, advice to developers
@@ -73,6 +74,16 @@ def trained(make: Any, count: int = 3) -> Any:
     return [p.value() for p in held], [p.name for p in optimizer.get_parameters()]
 
 
+def rates(make: Any, metric: Any = None) -> Any:
+    """The learning rates of two groups before and after each of seven steps of a schedule."""
+    optimizer = optim.SGD([{"params": [weight()]}, {"params": [weight(1.0)], "lr": 0.5}], lr=0.1)
+    schedule, found = make(optimizer), [[float(group["lr"].value()) for group in optimizer.param_groups]]
+    for step in range(7):
+        schedule.step() if metric is None else schedule.step(metric(step))
+        found.append([float(group["lr"].value()) for group in optimizer.param_groups])
+    return found
+
+
 def weight(offset: float = 0.0, dtype: Any = ms.float32) -> Parameter:
     """A Parameter of the numbers of `wave` and `offset`."""
     return Parameter((wave(2, 3) + offset).astype(dtype), name=f"weight{offset}")
@@ -107,7 +118,7 @@ def space() -> dict[str, Any]:
     names = {"ms": ms, "nn": nn, "ops": ops, "np": np, "Tensor": Tensor, "Parameter": Parameter, "Net": Net}
     names |= {"nan": np.nan, "inf": np.inf, "net": Net(), "f32": f32, "i32": i32, "grads": grads}
     names |= {"wave": wave, "curve": curve, "both": both, "Joined": Joined, "trained": trained}
-    names |= {"weight": weight, "stepped": stepped}
+    names |= {"weight": weight, "stepped": stepped, "rates": rates, "optim": optim, "schedules": optim.lr_scheduler}
     return names | {"__name__": __name__}
 
 

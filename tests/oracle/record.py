@@ -32,6 +32,7 @@ import record_numpy
 import record_picking
 import record_promotion
 import record_repr
+import record_schedules
 import record_sequences
 import record_signatures
 import record_steps
@@ -57,6 +58,7 @@ RECORDERS = {
     "picking": record_picking.record,
     "everyday": record_everyday.record,
     "steps": record_steps.record,
+    "schedules": record_schedules.record,
     "training": record_training.record,
     "names": record_names.record,
     "kinds": record_names.record_kinds,
