@@ -123,7 +123,6 @@ __all__ = [
 _DERIVATIVES = "`ms.grad` of a gradient's entries, `ms.vjp` and `ms.jvp` give rows and columns of Jacobians and Hessians"
 INSTEAD = {
     "jacfwd": _DERIVATIVES, "jacrev": _DERIVATIVES, "vmap": "write the axis of the batch out, as in `ops.bmm`",
-    "export": "`adjoint dump-ir FILE.py:NAME --stage c --standalone` writes C",
 }
 """For each missing MindSpore name that scripts often use: what to write instead."""
 
@@ -139,7 +138,7 @@ _TRAINING = (
     "LossScaleManager", "MAE", "MSE", "MeanSurfaceDistance", "Metric", "Model", "ModelCheckpoint", "Perplexity", "Precision", "ROC",
     "Recall", "ReduceLROnPlateau", "RootMeanSquareDistance", "RunContext", "RunState", "SummaryCollector", "SummaryRecord",
     "TimeMonitor", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "async_ckpt_thread_status", "auc",
-    "build_train_network", "data_sink", "get_metric_fn", "load_checkpoint_async", "names", "rearrange_inputs",
+    "build_train_network", "data_sink", "export", "get_metric_fn", "load_checkpoint_async", "names", "rearrange_inputs",
 )
 _DEVICES = (
     "Event", "Stream", "StreamCtx", "StreamLimitCtx", "communication_stream", "current_stream", "default_stream", "dispatch_threads_num",

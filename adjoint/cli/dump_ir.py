@@ -202,7 +202,7 @@ def _stages(chosen: argparse.Namespace) -> Iterator[tuple[str, Any, list[str]]]:
     if mistake is not None and chosen.stage == "adjoint":
         raise mistake
     if chosen.standalone:
-        yield "c", standalone(module, symbol, gradient, names, plain=chosen.plain), []
+        yield "c", standalone(module, symbol, gradient, names, plain=chosen.plain).text, []
     elif chosen.stage != "adjoint":
         yield "c", kernels(EXPANDED.run(module), *([gradient] if gradient is not None else [])), []
     if mistake is not None:

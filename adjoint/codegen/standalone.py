@@ -17,7 +17,7 @@ import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import chain, count
 from textwrap import wrap
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from adjoint.ir.print import Listing, listing
 from adjoint.ir.storage import from_compute
 from adjoint.ir.types import TensorType, Type
 
-__all__ = ["ExportedFunction", "standalone_text"]
+__all__ = ["ExportedFunction", "StandaloneFile", "standalone_file"]
 
 @dataclass(frozen=True)
 class ExportedFunction:
@@ -52,17 +52,34 @@ class ExportedFunction:
         return function_name(self.plan.function.symbol)
 
 
-def standalone_text(entries: Sequence[ExportedFunction], *, plain: bool = False) -> str:
-    """Return the text of a C file with these functions; CompileError for code that is not straight-line.
+class StandaloneFile(NamedTuple):
+    """The text of a C file, and what a header and a caller need to know of its functions.
+
+    prototypes  for each function its declaration, with the comment that says the types of its arguments
+    names       for each function its name
+    reads       for each function the symbols of the module's parameters that it takes, in the order of its arguments
+    """
+
+    text: str
+    prototypes: list[str]
+    names: list[str]
+    reads: list[list[str]]
+
+
+def standalone_file(entries: Sequence[ExportedFunction], *, plain: bool = False) -> StandaloneFile:
+    """Return a C file with these functions; CompileError for code that is not straight-line.
 
     plain  True: the kernels are simple loops; False: those that are tuned for speed
     """
     kernels = _Kernels([entry.name for entry in entries], math.inf if plain else 0)
-    functions = [_FunctionText(entry, kernels).text() for entry in entries]
+    writers = [_FunctionText(entry, kernels) for entry in entries]
+    functions = [writer.text() for writer in writers]
     about = (f"{', '.join(entry.name for entry in entries)}: made by adjoint\n"
              "Arrays are contiguous, in row-major order. A function gives 0, or what a kernel that failed gives.\n"
              "Compile it as C11; with -fwrapv where integers overflow. -ffp-contract=off gives the same bits with every compiler.")
-    return unit_text(about, kernels.headers(), [*kernels.texts, *functions], _HEAD)
+    text = unit_text(about, kernels.headers(), [*kernels.texts, *functions], _HEAD)
+    return StandaloneFile(text, [writer.prototype for writer in writers], [entry.name for entry in entries],
+                          [writer.reads for writer in writers])
 
 
 _HEAD: Final = f"""{INCLUDES}#include <string.h>
@@ -125,6 +142,8 @@ class _FunctionText:
         self.declared: list[str] = []
         self.body: list[str] = []
         self.bytes = 0
+        self.prototype = ""
+        self.reads: list[str] = []
 
     def text(self) -> str:
         """Return the C function, with the IR of each node as a comment."""
@@ -156,7 +175,10 @@ class _FunctionText:
             *(f"const {_element(type_)} *restrict {name}" for name, type_ in types.items()),
             *(f"{_element(self._type(slot))} *restrict {place}" for place, slot in zip(results, yields, strict=True)),
         ]
-        return "\n".join([*self._title(types, results), self._heading(parameters), *self._unused(), *self.declared, "", "    int status;",
+        title, heading = self._title(types, results), self._heading(parameters)
+        self.prototype = "\n".join([*title, heading.replace(" {", ";")])
+        self.reads = list(state)
+        return "\n".join([*title, heading, *self._unused(), *self.declared, "", "    int status;",
                           *self.body, "    return 0;", "}\n"])
 
     def _title(self, state: Mapping[str, Type], results: Sequence[str]) -> list[str]:

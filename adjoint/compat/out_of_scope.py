@@ -42,7 +42,7 @@ NAMES = {
     **dict.fromkeys(("Angle", "ComplexAbs", "Conj", "ConjugateTranspose", "Eig", "FFTWithSize", "Imag", "MatrixLogarithm", "Polar", "STFT",
                      "angle", "conj", "eig", "eigvals", "imag", "polar", "stft", "view_as_real"), _COMPLEX),
     **dict.fromkeys(("SparseSlice", "SparseTensorDenseAdd", "SparseTensorDenseMatmul", "SparseToDense"), _SPARSE),
-    **dict.fromkeys(("export", "load", "load_mindir", "save_mindir", "export_split_mindir", "obfuscate_ckpt",
+    **dict.fromkeys(("load", "load_mindir", "save_mindir", "export_split_mindir", "obfuscate_ckpt",
                      "load_obf_params_into_net"), _FILES),
     **dict.fromkeys(("jacfwd", "jacrev", "linearize", "Jvp", "Vjp"), _DERIVATIVES), "vmap": _BATCH,
     **dict.fromkeys(("Profiler", "EnvProfiler", "DynamicProfilerMonitor"), _TOOL),

@@ -10,6 +10,7 @@ from adjoint.train.callback import *  # noqa: F403
 from adjoint.train.checkpoints import async_ckpt_thread_status, load_checkpoint_async
 from adjoint.train.data_sink import data_sink
 from adjoint.train.dataset_helper import DatasetHelper
+from adjoint.train.exporting import export
 from adjoint.train.loss_scale_manager import DynamicLossScaleManager, FixedLossScaleManager, LossScaleManager
 from adjoint.train.metrics import *  # noqa: F403
 from adjoint.train.model import Model
@@ -18,8 +19,8 @@ from adjoint.train.summary_record import SummaryRecord
 
 __all__ = [
     "DatasetHelper", "DynamicLossScaleManager", "FixedLossScaleManager", "LossScaleManager", "Model", "RunState", "SummaryRecord", "amp",
-    "async_ckpt_thread_status", "build_train_network", "callback", "data_sink", "load_checkpoint", "load_checkpoint_async",
-    "load_param_into_net", "metrics", "save_checkpoint",
+    "async_ckpt_thread_status", "build_train_network", "callback", "data_sink", "export", "load_checkpoint",
+    "load_checkpoint_async", "load_param_into_net", "metrics", "save_checkpoint",
 ]
 __all__ += callback.__all__
 __all__ += metrics.__all__

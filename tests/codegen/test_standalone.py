@@ -30,7 +30,7 @@ def file_of(function: Callable[..., Any], inputs: Sequence[Any], *, plain: bool 
     graph = parsed(function, *inputs).graph
     names = wanted(graph.module, graph.symbol)
     return standalone(graph.module, graph.symbol, adjoint_of(graph.module, graph.symbol, names).module if names else None, names,
-                      plain=plain)
+                      plain=plain).text
 
 
 def called(library: Any, name: str, operands: Sequence[Array], results: Sequence[Array]) -> int:
@@ -155,7 +155,7 @@ func @f(x: f16[3], i: i32[2], t: f64) -> (f16[2], f16[2], f16[3], f64, f32) {
 @needs_compiler
 def test_any_results_and_a_failing_kernel(tmp_path: Path) -> None:
     """Results may be a repeated value, an argument, a number, or two-byte floats; an index out of range gives a status."""
-    library = library_of(standalone(parse_module(TEXT), "f", None, ()), tmp_path)
+    library = library_of(standalone(parse_module(TEXT), "f", None, ()).text, tmp_path)
     x, t = np.array([1.0, 2.0, 3.0], np.float16), np.array(2.0)
     results = [np.empty(2, np.float16), np.empty(2, np.float16), np.empty(3, np.float16), np.empty(()), np.empty((), np.float32)]
     assert called(library, "f", [x, np.array([2, 0], np.int32), t], results) == 0

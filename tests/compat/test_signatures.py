@@ -30,6 +30,7 @@ OTHERS = {
     "ops.constexpr": "`reuse_result` and `check` are among its other options, which have no effect",
     "ops.Primitive": "a name is not needed, and attributes may be given",
     "ops.ReduceStd": "no axes are an empty tuple, as for the other reductions, where MindSpore has an empty list",
+    **dict.fromkeys(("mindspore.export", "train.export"), "the format is C by default, with options of its own"),
     "mint.zeros": "`dtype` may also be given by position",
     "mint.randint_like": "the first of its arguments has a name",
     **dict.fromkeys(("dataset.OBSMindDataset", "dataset.TFRecordDataset"), "raises an error that says what to use"),

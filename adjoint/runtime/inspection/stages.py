@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adjoint.codegen.emit import lower, shown, unit_text
-from adjoint.codegen.standalone import ExportedFunction, standalone_text
+from adjoint.codegen.standalone import ExportedFunction, StandaloneFile, standalone_file
 from adjoint.foundation.dataclass import dataclass
 from adjoint.foundation.diagnostics import user_place
 from adjoint.ir.core import Module, Node, Value, walk
@@ -207,7 +207,7 @@ def kernels(*modules: Module) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def standalone(module: Module, symbol: str, gradient: Module | None, names: Sequence[str], *, plain: bool = False) -> str:
+def standalone(module: Module, symbol: str, gradient: Module | None, names: Sequence[str], *, plain: bool = False) -> StandaloneFile:
     """Return one C file with a function and its gradient; CompileError unless they are straight-line code.
 
     symbol    the function
@@ -220,7 +220,7 @@ def standalone(module: Module, symbol: str, gradient: Module | None, names: Sequ
     entries = [_entry(STANDALONE.run(module), symbol, called)]
     if gradient is not None:
         entries.append(_entry(STANDALONE.run(gradient), f"{symbol}.grad", [f"{name.removeprefix('@')}'" for name in names]))
-    return standalone_text(entries, plain=plain)
+    return standalone_file(entries, plain=plain)
 
 
 def _entry(module: Module, symbol: str, results: Sequence[str]) -> ExportedFunction:
