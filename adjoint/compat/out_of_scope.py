@@ -13,7 +13,7 @@ _SCIPY = "SciPy's own functions, on `x.asnumpy()`"
 _COMPLEX = "compute with the real and the imaginary part, each a tensor"
 _SPARSE = "dense tensors; `ops.gather` reads by indices"
 _FILES = "`save_checkpoint` and `load_checkpoint` for parameters, `adjoint dump-ir FILE.py:NAME --stage c --standalone` for C"
-_DISTRIBUTIONS = "`ops.standard_normal` and its like draw numbers; write the density with functions of `ops`"
+_BAYESIAN = "a layer with a Parameter for each number of a `distribution.Normal`, whose `sample` gives the weights"
 _DERIVATIVES = "`grad` of a gradient's entries, `vjp` and `jvp` give rows and columns of Jacobians and Hessians"
 _BATCH = "write the axis of the batch out, as in `ops.bmm`"
 _OPERATOR = "compose it of operators that are here, or compute it with NumPy on `x.asnumpy()` where no gradient is needed"
@@ -21,9 +21,8 @@ _TOOL = "Python's own profilers and debuggers; `adjoint dump-ir` shows the graph
 _SHARDING = "each process holds the whole network: data parallelism is what is here"
 
 PLACES = {
-    "boost": _SHARDING, "device_context": _DEVICES, "device_manager": _DEVICES,
-    "hal": _DEVICES, "multiprocessing": "Python's own `multiprocessing`",
-    "nn.probability": _DISTRIBUTIONS, "nn.sparse": _SPARSE, "numpy.fft": _COMPLEX, "onnx": _FILES, "parallel": _SHARDING,
+    "boost": _SHARDING, "device_context": _DEVICES, "device_manager": _DEVICES, "nn.probability.bnn_layers": _BAYESIAN, "hal": _DEVICES,
+    "multiprocessing": "Python's own `multiprocessing`", "nn.sparse": _SPARSE, "numpy.fft": _COMPLEX, "onnx": _FILES, "parallel": _SHARDING,
     "profiler": _TOOL, "rewrite": "change the Python of the network", "runtime": _DEVICES, "safeguard": _FILES, "scipy": _SCIPY,
     "common.sparse_tensor": _SPARSE, "ops.function.sparse_func": _SPARSE, "ops.function.sparse_unary_func": _SPARSE,
     "ops.operations.sparse_ops": _SPARSE, "ops.operations.custom_ops": _CUSTOM, "ops.function.fft_func": _COMPLEX,

@@ -25,6 +25,7 @@ from adjoint.nn import (
     padding,
     patches,
     pooling,
+    probability,
     recurrent,
     resizing,
     unpooling,
@@ -57,7 +58,7 @@ from adjoint.nn.unpooling import *  # noqa: F403
 from adjoint.nn.wrap import *  # noqa: F403
 from adjoint.runtime.cells.cell import Cell
 
-__all__ = ["Cell", "DistributedGradReducer"]
+__all__ = ["Cell", "DistributedGradReducer", "probability"]
 __all__ += activation.__all__
 __all__ += attention.__all__
 __all__ += combined.__all__
