@@ -8,6 +8,7 @@ The nodes are ops, so that they have gradients themselves.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from itertools import islice
 from types import TracebackType
@@ -66,7 +67,8 @@ def pulled_by(bprop: Callable[..., Any]) -> Callable[..., list[Atom | None]]:
             raise BPROP.at(definition(bprop), f"the 'bprop' of `{op.name}` must return {count}, but it returned {len(gradients)}")
         return _emitted(op, b, node, bprop, trace, atoms, gradients)
 
-    return pull
+    # `pull.__wrapped__` is the user's function, so that messages can name its line.
+    return functools.update_wrapper(pull, bprop, assigned=(), updated=())
 
 
 def _emitted(op: _Own, b: Builder, node: Node, bprop: Callable[..., Any], trace: LibraryTrace, atoms: Sequence[Atom],

@@ -1,8 +1,13 @@
-"""Test operators, those of the library and the user's own: `check_operator(op)`."""
+"""Test operators and programs: `check_operator(op)`, `check_gradients(fn, *inputs)`."""
 
 from adjoint.ir.op import Sample
 from adjoint.ops.own_operators import operands_sample as sample
 from adjoint.testing import agreement, cases, check, gradients, kernels
 from adjoint.testing.check import OperatorReport, check_operator
+from adjoint.testing.gradient_check import GradientKink, GradientMismatch, GradientReport, check_gradients
+from adjoint.testing.rules import Culprit, Kink
 
-__all__ = ["OperatorReport", "Sample", "agreement", "cases", "check", "check_operator", "gradients", "kernels", "sample"]
+__all__ = [
+    "Culprit", "GradientKink", "GradientMismatch", "GradientReport", "Kink", "OperatorReport", "Sample", "agreement", "cases", "check",
+    "check_gradients", "check_operator", "gradients", "kernels", "sample",
+]

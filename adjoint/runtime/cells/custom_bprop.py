@@ -63,6 +63,22 @@ class Rule:
         """Store the result of construct, which `bprop` gets later.  Call it after construct, before the gradient is computed."""
         self._output, self.shown_results = emptied(output, Tensor), shown(output)
 
+    def forward(self, inputs: Sequence[Tensor]) -> list[Tensor]:
+        """Call the cell's construct again, without its hooks, and return the tensors in its result, at any depth.
+
+        inputs  other tensors for those in the arguments, in order
+        """
+        args, kwargs = refilled((self._args, self._kwargs), inputs)
+        return leaves(self.cell.construct(*args, **kwargs), Tensor)
+
+    def parameters(self) -> list[str]:
+        """Return the names of construct's parameters, if each stands for one tensor of the call; otherwise an empty list."""
+        try:
+            bound = inspect.signature(self.cell.construct).bind(*self._args, **self._kwargs).arguments
+        except (TypeError, ValueError):
+            return []
+        return [*bound] if all(isinstance(x, Gap) for x in bound.values()) else []
+
     def __call__(self, op: Bprop, given: Sequence[Tensor], types: Sequence[TensorType], loc: Loc) -> list[Tensor]:
         """Call `bprop`, and return the gradients of the tensors in the arguments, at any depth.
 

@@ -152,7 +152,7 @@ def host_text(tape: Tape, position: int) -> str:
     host = tape.hosts[position]
     match host:
         case TensorHooks():
-            return ", ".join(described(f) for f in host.functions.registered())
+            return ", ".join(map(described, host.firing()))
         case CellCall(cell=cell, kind=kind):
             hooks: CellHooks | None = cell._hooks
             functions = hooks.functions("backward" if kind is None else kind.slot) if hooks else []
