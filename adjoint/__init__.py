@@ -148,7 +148,7 @@ _DEVICES = (
     "set_kernel_launch_group", "set_memory", "set_stream_limit", "synchronize",
 )
 LOADED_WHEN_USED: dict[str, str] = {
-    "check_gradients": "adjoint.testing.gradient_check",
+    "check_gradients": "adjoint.testing.gradient_check", "compare": "adjoint.testing.mode_comparison",
     "dataset": "adjoint.dataset", "log": "adjoint.log",
     "mindrecord": "adjoint.mindrecord", "mint": "adjoint.mint", "numpy": "adjoint.numpy",
     "operator": "adjoint.ops.own_operators", "testing": "adjoint.testing", "train": "adjoint.train", "watch": "adjoint.watch",

@@ -8,9 +8,7 @@ gradient.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,12 +18,11 @@ from adjoint.foundation.diagnostics import user_place
 from adjoint.ir.core import Region, walk
 from adjoint.ir.op import NotDifferentiable
 from adjoint.ir.types import BF16, F16, F32, F64, DType
-from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.gradients.grad import differentiate
 from adjoint.runtime.process.tracer import state
-from adjoint.runtime.tensor.random import RandomStream, drawn_from
-from adjoint.runtime.tensor.structure import RESULTS, emptied, items, leaves, refilled
+from adjoint.runtime.tensor.structure import RESULTS, leaves
 from adjoint.runtime.tensor.tensor import Tensor
+from adjoint.testing.calls import Repeated, name_of, names_of
 from adjoint.testing.in_float64 import Execution, InFloat64
 from adjoint.testing.recording import Recorded, numbers, record
 from adjoint.testing.rules import Culprit, Kink, changing_hooks, kink_between, ratio_text, wrong_bprops, wrong_operators
@@ -202,21 +199,18 @@ class _Check:
 
     def __init__(self, fn: Any, inputs: tuple[Any, ...], rtol: float | None, atol: float | None):
         self.fn, self.rtol, self.atol = fn, rtol, atol
-        self.skeleton = emptied(inputs, Tensor)
-        self.tensors: list[Tensor] = leaves(inputs, Tensor)
+        self.calls = Repeated(fn, inputs)
+        self.tensors = self.calls.tensors
         self.chosen = [i for i, x in enumerate(self.tensors) if x.dtype.is_float]
         self.rng = np.random.default_rng(len(self.tensors))
-        self.stream = RandomStream(int(self.rng.integers(2**31)))
         self.checks: list[str] = []
         self.mismatches: list[GradientMismatch] = []
         self.causes: list[Culprit] = []
         self.kinks: list[GradientKink] = []
         self.left_out: list[str] = []
-        self.subject = _name_of(fn)
-        names = _names(fn, inputs)
-        self.written = list(dict.fromkeys(p for cell in _cells(fn) for p in cell.get_parameters()))
-        """Parameters that the function may write."""
-        self.parameters = [p for p in self.written if p.requires_grad and p.dtype.is_float]
+        self.subject = name_of(fn)
+        names = names_of(fn, inputs)
+        self.parameters = [p for p in self.calls.written if p.requires_grad and p.dtype.is_float]
         """Parameters by which gradients are taken."""
         given = [self.tensors[i] for i in self.chosen]
         # At other numbers first: what a program keeps from its first call is then not what it would keep now.
@@ -227,6 +221,7 @@ class _Check:
             if not more:
                 break
             self.parameters += dict.fromkeys(more)
+            self.calls.written += dict.fromkeys(more)
         self.parameters = [p for p in self.parameters if any(p is q for q in first.found)]
         if not self.chosen and not self.parameters:
             got = ", ".join(str(x.dtype) for x in self.tensors) or "no Tensor"
@@ -246,7 +241,7 @@ class _Check:
         tensors = list(self.tensors)
         for i, x in zip(self.chosen, given, strict=True):
             tensors[i] = x
-        returned = self.fn(*refilled(self.skeleton, tensors))
+        returned = self.fn(*self.calls.arguments(tensors))
         found = [x for x in leaves(returned, Tensor, RESULTS) if x.dtype.is_float]
         if not found:
             raise TypeError(f"For 'check_gradients', the function must return at least one floating-point Tensor, but it returned "
@@ -265,35 +260,22 @@ class _Check:
 
         moving  True: with other numbers in the Parameters
         """
-        with self.repeatable():
+        with self.calls.repeatable():
             if moving:
                 for parameter in self.parameters:
                     parameter.set_data(_moved(parameter, self.rng))
             return record(fn, given, self.parameters)
 
-    @contextmanager
-    def repeatable(self) -> Iterator[None]:
-        """Draw the same random numbers as last time, and restore what the function writes to Parameters."""
-        before = [(p, p.value().copy()) for p in dict.fromkeys([*self.written, *self.parameters])]
-        self.stream.restart(self.stream.seed)
-        try:
-            with drawn_from(self.stream):
-                yield
-        finally:
-            for parameter, value in before:
-                if not np.array_equal(numbers(parameter), numbers(value), equal_nan=True):
-                    parameter.set_data(value)
-
     def pulled(self, recorded: Recorded, cotangents: Sequence[Tensor]) -> Any:
-        with self.repeatable():
+        with self.calls.repeatable():
             return recorded.pull(cotangents)
 
     # -- what must be so before anything can be compared ---------------------------------------------------------------
     def steady(self) -> None:
         """Raise ValueError if two calls differ, or if a result is not finite."""
-        with self.repeatable():
+        with self.calls.repeatable():
             once = [numbers(x) for x in self.result(*self.given)]
-        with self.repeatable():
+        with self.calls.repeatable():
             again = [numbers(x) for x in self.result(*self.given)]
         for i, (one, other) in enumerate(zip(once, again, strict=False)):
             if one.shape != other.shape or not np.array_equal(one, other, equal_nan=True):
@@ -413,51 +395,6 @@ def _moved(x: Tensor, rng: np.random.Generator) -> Tensor:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
-
-
-def _cell_of(fn: Any) -> Cell | None:
-    """Return the Cell that `fn` is or runs, perhaps under `jit`; None for another function."""
-    inner = fn if isinstance(fn, Cell) else inspect.unwrap(fn)
-    inner = getattr(inner, "__self__", inner)
-    return inner if isinstance(inner, Cell) else None
-
-
-def _cells(fn: Any) -> list[Cell]:
-    """Return the Cells that a function may call: itself, or those among its globals and the variables around it."""
-    cell = _cell_of(fn)
-    if cell is not None:
-        return [cell]
-    try:
-        around = inspect.getclosurevars(inspect.unwrap(fn))
-    except TypeError:  # of an object with `__call__`
-        return []
-    return [x for x in (*around.nonlocals.values(), *around.globals.values()) if isinstance(x, Cell)]
-
-
-def _name_of(fn: Any) -> str:
-    cell = _cell_of(fn)
-    return getattr(inspect.unwrap(fn), "__name__", type(fn).__name__) if cell is None else type(cell).__name__
-
-
-def _names(fn: Any, inputs: tuple[Any, ...]) -> list[str]:
-    """Return a name for each tensor among the inputs: its parameter of `fn`, with the way to it in a container."""
-    try:
-        bound = inspect.signature(fn.construct if isinstance(fn, Cell) else fn).bind(*inputs).arguments
-        named: list[tuple[str, Any]] = []
-        for name, value in bound.items():
-            several = len(named) + 1 < len(inputs) and isinstance(value, tuple) and len(bound) < len(inputs)
-            named += [(f"{name}[{i}]", x) for i, x in enumerate(value)] if several else [(name, value)]
-    except (TypeError, ValueError):
-        named = [(f"input {i}", x) for i, x in enumerate(inputs, 1)]
-    return [found for name, value in named for found in _paths(name, value)]
-
-
-def _paths(name: str, value: Any) -> Iterator[str]:
-    if isinstance(value, Tensor):
-        yield name
-    elif (parts := items(value)) is not None:
-        for key, part in zip(value if isinstance(value, dict) else range(len(parts)), parts, strict=True):
-            yield from _paths(f"{name}[{key!r}]", part)
 
 
 def _described(value: Any) -> str:

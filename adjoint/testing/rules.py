@@ -119,7 +119,7 @@ def wrong_bprops(program: InFloat64, log: Sequence[Execution], calls: Sequence[H
 
 
 def _of_bprop(program: InFloat64, execution: Execution, call: HostRun, op: Bprop, tolerance: Tolerance, rng: np.random.Generator) -> str:
-    """Return what is wrong with the gradients that a bprop returned; "" if they are right."""
+    """Return how the gradients that a bprop returned are wrong; "" if they are right."""
     node = execution.node
     arguments = [_wide(x) for x in call.given[: op.inputs]]
     rest = iter(call.given[op.inputs + op.outputs:])
@@ -178,7 +178,7 @@ def _own_bprop(op: Op) -> Any:
 
 
 def _of_operator(execution: Execution, rng: np.random.Generator) -> str:
-    """Return what is wrong with the gradient of one node; "" if it is right or has none."""
+    """Return how the gradient of one node is wrong; "" if it is right or has none."""
     node = execution.node
     if not node.operands or not all(isinstance(x.type, TensorType) for x in (*node.operands, *node.results)):
         return ""
