@@ -119,10 +119,11 @@ def compare(fn: Any, *inputs: Any) -> ModeReport:
     fn      a function or a Cell, under `jit` or not; also a function that takes gradients, such as `ms.grad(net)`
     inputs  its arguments
 
-    Compared are, to the bit: eager mode with the function under `jit`, without and with fused kernels, and each operator's tuned kernel
-    with its plain one; and each operator with its definition in NumPy, within 8 units in the last place of the largest number, for sums
-    times the square root of the number of summands.  Random draws give the same numbers in each run, and Parameters that the function
-    writes are restored after each.  The function runs about eight times.
+    Compared are, to the bit: eager mode with the function under `jit`, without and with fused kernels, in their results and in what they
+    write to the Parameters of Cells; each operator's tuned kernel with its plain one.  Each operator is compared with its definition in
+    NumPy within 8 units in the last place of the largest number, for sums times the square root of the number of summands.  Random draws
+    give the same numbers in each run, and Parameters that the function writes are restored after each.  The function runs about eight
+    times.
 
     TypeError if `fn` is not callable.  ValueError if two runs in eager mode differ.  RuntimeError inside of a gradient or of a function
     under `jit`.  An exception of the function in eager mode is passed on; that of another mode is a difference.
@@ -146,9 +147,9 @@ class _Comparison:
         self.left_out: list[str] = []
 
     def run(self) -> None:
-        self.result, self.eager = self.observed(self.eagerly)
-        again, _ = self.observed(self.eagerly)
-        if self.difference(again) is not None:
+        self.result, self.written, self.eager = self.observed(self.eagerly)
+        again = self.observed(self.eagerly)
+        if self.difference(*again[:2]) is not None:
             raise ValueError("For 'compare', the function must give the same result for the same inputs, but two runs in eager mode "
                              "differ: it depends on something that the runs change, or draws random numbers of NumPy's or Python's.")
         self.modes.append(f"eager: {len(self.eager)} operators")
@@ -162,13 +163,17 @@ class _Comparison:
     def eagerly(self) -> Any:
         return eagerly(self.fn, *self.calls.arguments())
 
-    def observed(self, call: Callable[[], Any]) -> tuple[Any, list[Computed]]:
+    def observed(self, call: Callable[[], Any]) -> tuple[Any, list[Array], list[Computed]]:
+        """Make a call; return its result, the numbers that it left in the Parameters, and the operators that it computed."""
         with self.calls.repeatable():
-            return launches_of(call)
+            result, launches = launches_of(call)
+            return result, [_numbers(p).copy() for p in self.calls.written], launches
 
-    def difference(self, result: Any) -> tuple[int, tuple[int, ...], Any, Any] | str | None:
-        """Return where a result differs from that of eager mode: the number of the tensor, the index, and both numbers; a text if the
+    def difference(self, result: Any, written: Sequence[Array]) -> tuple[str, tuple[int, ...], Any, Any] | str | None:
+        """Return where a call differs from that in eager mode: a result or a Parameter, the index, and both numbers; a text if the
         structures differ, None if all is the same.
+
+        written  the numbers that the call left in the Parameters
         """
         tensors, others = leaves(self.result, Tensor), leaves(result, Tensor)
         if len(tensors) != len(others) or [x.type for x in tensors] != [x.type for x in others]:
@@ -176,7 +181,11 @@ class _Comparison:
         for i, (one, other) in enumerate(zip(tensors, others, strict=True)):
             found = _first(_numbers(one), _numbers(other), one.type)
             if found is not None:
-                return i, *found
+                return f"Result {i + 1}", *found
+        for parameter, before, after in zip(self.calls.written, self.written, written, strict=True):
+            found = _first(before, after, parameter.type)
+            if found is not None:
+                return f"Parameter '{parameter.name}' after the call", *found
         one, other = emptied(self.result, Tensor), emptied(result, Tensor)
         return None if repr(one) == repr(other) else f"it returns {other!r}, eager mode {one!r}"
 
@@ -262,7 +271,7 @@ class _Comparison:
         with _compiled(compiling):
             try:
                 self.observed(call)  # the first run makes the graph, and perhaps its kernels
-                result, launches = self.observed(call)
+                result, written, launches = self.observed(call)
             except CompileError as reason:
                 self.left_out.append(f"{mode}: {str(reason).splitlines()[0]}")
                 return
@@ -270,7 +279,7 @@ class _Comparison:
                 text = f"It raises {type(raised).__name__}: {raised}; eager mode returns."
                 self.differences.append(ModeDifference(mode, "", (), None, None, text))
                 return
-        found = self.difference(result)
+        found = self.difference(result, written)
         if found is None:
             fused = sum(isinstance(x.op, Fused) for x in launches)
             self.modes.append(f"{mode}: the same bits, {len(launches)} launches, {fused} of them fused")
@@ -278,8 +287,9 @@ class _Comparison:
             if isinstance(found, str):
                 self.differences.append(ModeDifference(mode, "", (), None, None, f"{found[0].upper()}{found[1:]}."))
             else:
-                i, element, eager, other = found
-                text = f"Result {i + 1} is {_shown(other)} at {list(element)}, but {_shown(eager)} in eager mode."
+                what, element, eager, other = found
+                at = f" at {list(element)}" if element else ""
+                text = f"{what} is {_shown(other)}{at}, but {_shown(eager)} in eager mode."
                 self.differences.append(ModeDifference(mode, "", element, eager, other, text))
 
     def wrong_operator(self, mode: str, launches: Sequence[Computed]) -> bool:
