@@ -67,6 +67,7 @@ with collector.paused():
     from adjoint.runtime.graphs.jit import jit, ms_function
     from adjoint.runtime.graphs.jit_stats import jit_stats
     from adjoint.runtime.graphs.options import JitConfig, jit_class
+    from adjoint.runtime.inspection import finite as _finite  # noqa: F401 - judges what checks of results find
     from adjoint.runtime.inspection.saving import install as _save_graphs
     from adjoint.runtime.process.context import (
         COMPATIBLE,

@@ -18,6 +18,8 @@ from adjoint.ir.types import F32, I32
 from adjoint.ops.arguments import integer, number, operand, wrong
 from adjoint.ops.arithmetic import isfinite, logical_and, maximum, reciprocal, where
 from adjoint.ops.state import assign
+from adjoint.runtime.inspection.training import in_use, unscaled
+from adjoint.runtime.memory.finite_results import finite_ok
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.structure import mapped
 from adjoint.runtime.tensor.tensor import Tensor
@@ -49,10 +51,13 @@ class LossScaler:
 
     def scale(self, inputs: Any) -> Any:
         """Multiply a tensor, or each tensor of a tuple or list, by the scale; each keeps its dtype."""
-        return self._times(self.scale_value, inputs)
+        in_use(self, "scale_value")
+        with finite_ok():  # a scaled loss that overflows does no harm: the gradients tell
+            return self._times(self.scale_value, inputs)
 
     def unscale(self, inputs: Any) -> Any:
         """Divide a tensor, or each tensor of a tuple or list, by the scale; each keeps its dtype."""
+        unscaled()
         return self._times(reciprocal(self.scale_value), inputs)
 
     def adjust(self, grads_finite: Any) -> bool:
@@ -87,7 +92,9 @@ class DynamicLossScaler(LossScaler):
     def adjust(self, grads_finite: Any) -> bool:
         """Choose the next scale; `grads_finite` is a bool, or a bool Tensor such as `all_finite` returns."""
         finite = Tensor(grads_finite) if isinstance(grads_finite, bool) else operand("DynamicLossScaler", grads_finite, "grads_finite")
-        larger, smaller = self.scale_value * self.scale_factor, maximum(self.scale_value / self.scale_factor, 1.0)
+        with finite_ok():
+            larger = self.scale_value * self.scale_factor
+        smaller = maximum(self.scale_value / self.scale_factor, 1.0)
         due = logical_and(self.counter == self.scale_window - 1, isfinite(larger))
         assign(self.scale_value, where(finite, where(due, larger, self.scale_value), smaller))
         assign(self.counter, where(finite, (self.counter + 1) % self.scale_window, 0).astype(I32))

@@ -15,7 +15,7 @@ import linecache
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -23,8 +23,8 @@ from adjoint.foundation.dataclass import dataclass, field
 
 __all__ = [
     "At", "CompileError", "Derived", "Diagnostic", "InternalError", "Loc", "Note", "SourceText", "UNKNOWN", "Unknown",
-    "beginning", "check_flag", "compile_error", "float_of", "integer_text", "is_of_python", "is_ours", "missing_name", "missing_text",
-    "name_error", "noted", "placed", "printed_as", "user_place", "warn",
+    "Within", "beginning", "check_flag", "compile_error", "float_of", "integer_text", "is_of_python", "is_ours", "missing_name",
+    "missing_text", "name_error", "noted", "placed", "printed_as", "user_place", "warn", "within",
 ]
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
@@ -45,18 +45,38 @@ is_ours = _Files()
 
 
 @dataclass(frozen=True, slots=True)
+class Within:
+    """What a node was made in, besides its line; part of the node's location, but neither printed nor compared.
+
+    cell       the path of the innermost cell, such as `layer1.0.conv`; "" outside of cells
+    finite_ok  True inside of `watch.finite_ok()`
+    training   the optimisers and loss scalers that the graph of the node uses: pairs of a weak reference and the name of the attribute with
+        the number of steps or the scale.  All nodes of a graph share the list, which grows while the graph is made
+    """
+
+    cell: str = ""
+    finite_ok: bool = False
+    training: Sequence[tuple[Any, str]] = ()
+
+
+ANYWHERE = Within()
+
+
+@dataclass(frozen=True, slots=True)
 class At:
     """A location: a place in a file.
 
     line    from 1
     column  from 1
     end     the column after the last character; 0 if not known
+    within  the cell around; it is not printed, and not compared
     """
 
     file: str
     line: int
     column: int
     end: int = 0
+    within: Within = field(default=ANYWHERE, compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
@@ -86,10 +106,12 @@ class Unknown:
 
     written  the place in that text; it is not printed, and not compared
     source   the text
+    within   the cell around; it is not printed, and not compared
     """
 
     written: At | None = field(default=None, compare=False)
     source: SourceText | None = field(default=None, compare=False, repr=False)
+    within: Within = field(default=ANYWHERE, compare=False, repr=False)
 
     def __str__(self) -> str:
         return "unknown"
@@ -103,6 +125,17 @@ def user_place(loc: Loc) -> At | None:
     """Return the innermost place that `loc` leads back to, in a file or in an IR text; None if there is none."""
     found = innermost(loc)
     return found.written if isinstance(found, Unknown) else found
+
+
+def within(loc: Loc, made_in: Within) -> Loc:
+    """Return a location of the same place, for a node that is made in `made_in`.  A derived location keeps those that it has."""
+    match loc:
+        case At():
+            return At(loc.file, loc.line, loc.column, loc.end, made_in)
+        case Unknown():
+            return Unknown(loc.written, loc.source, made_in)
+        case _:
+            return loc
 
 
 def innermost(loc: Loc) -> At | Unknown:

@@ -46,6 +46,8 @@ SETTINGS = (
             "whether missing kernels are plain at first, then tuned, and those of graphs and gradients that run often fused; "
             "all compiled behind the scenes; False: the first call waits for tuned kernels, and nothing is fused; "
             "wait: the first run waits for tuned and fused ones; plain: missing kernels stay plain"),
+    Setting("check_finite", "ADJOINT_CHECK_FINITE", "True (1) or False (0)", "False",
+            "whether the first operator that gives a NaN or an infinity raises, as in a block of `watch.check_finite()`"),
     Setting("save_graphs", "", "0, 1, 2 or 3", "0", "which stages of each graph are written to files"),
     Setting("save_graphs_path", "", "a directory", ".", "where they are written"),
     Setting("max_call_depth", "", "a positive number", "1000", "how deep calls of parsed functions may be nested"),

@@ -15,6 +15,8 @@ from adjoint.ops.state import assign
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.gradients.grad import differentiate
 from adjoint.runtime.graphs.parsed import parsed
+from adjoint.runtime.inspection.training import in_use, unscaled
+from adjoint.runtime.memory.finite_results import finite_ok
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.structure import leaves
 from adjoint.runtime.tensor.tensor import Tensor
@@ -58,7 +60,9 @@ class DynamicLossScaleUpdateCell(Cell):
         smaller = maximum(loss_scale * reciprocal(self.scale_factor), 1.0)
         grows = self.scale_window <= self.cur_iter - self.last_overflow_iter
         scale = where(overflow, smaller, loss_scale)
-        scale = where(logical_and(grows, logical_not(overflow)), scale * self.scale_factor, scale)
+        with finite_ok():
+            larger = scale * self.scale_factor
+        scale = where(logical_and(grows, logical_not(overflow)), larger, scale)
         assign(self.last_overflow_iter, where(logical_or(overflow, grows), self.cur_iter, self.last_overflow_iter))
         assign(self.cur_iter, self.cur_iter + 1)
         assign(loss_scale, scale.astype(loss_scale.dtype))
@@ -111,8 +115,10 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         self._of_any = AllReduce(ReduceOp.MAX)
 
     def construct(self, *inputs: Any) -> Any:
+        in_use(self, "scale_sense")
         scale = self.scale_sense * 1.0  # as it is in this step
         loss, _, grads = differentiate(self.network, inputs, {}, (), self.weights, sens_of=lambda loss: _scales_like(loss, scale))
+        unscaled()
         factor = reciprocal(scale.reshape(()))
         grads = self._reduced(tuple(g * factor.astype(g.dtype) for g in grads))
         overflow = self.get_overflow_status(None, grads)

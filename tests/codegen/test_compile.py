@@ -89,7 +89,7 @@ def test_the_runtime_launches_kernels(cache: Path, ffi: Any) -> None:
     x = np.arange(100_000, dtype="f4")
     out = np.empty_like(x)
     pointers = [ffi.cast("void *", ffi.from_buffer(array)) for array in (x, x, out)]
-    bound = ffi.new("struct adjoint_bound *", (function, kernel.stages[0].sizes))
+    bound = ffi.new("struct adjoint_bound *", (function, ffi.NULL, kernel.stages[0].sizes))
     assert runtime.adjoint_launch3(bound, *pointers) == 0
     np.testing.assert_array_equal(out, 2 * x)
 

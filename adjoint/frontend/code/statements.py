@@ -161,7 +161,8 @@ class Statements:
         if enter is None or leave is None:
             raise self.stack.unsupported(
                 node, f"`with` of {errors.with_article(type(manager).__name__)} is not supported in a graph",
-                "enter it outside the function; only `_no_grad()` and objects of your own classes may be entered inside")
+                "enter it outside the function; only `_no_grad()`, `watch.finite_ok()` and objects of your own classes may be entered "
+                "inside")
         given = self.run.call(enter, (manager,), {})
         try:
             self._entered(item, given)

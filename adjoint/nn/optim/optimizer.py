@@ -15,6 +15,7 @@ from adjoint.nn.optim.traced_steps import TracedSteps
 from adjoint.ops.composite import HyperMap, Map
 from adjoint.ops.primitives.effects import AssignAdd
 from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.inspection.training import in_use
 from adjoint.runtime.process import graph_mode
 from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.filled import full
@@ -102,6 +103,7 @@ class Optimizer(Cell):
         if not items:
             raise ValueError(f"For '{name}', the argument 'params' must not be empty.")
         self.global_step = Parameter(Tensor([0], I32), name="global_step")
+        in_use(self, "global_step")
         grouped = isinstance(items[0], dict)
         self.is_group = grouped
         if grouped:
@@ -329,12 +331,14 @@ class Optimizer(Cell):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if self._direct and state.tracer is None and not (graph_mode.mode and not state.eager):
+            in_use(self, "global_step")
             if len(args) == 1 and not kwargs and self._whole is not None and self._whole.take(self, args[0]):
                 return (True,) * len(self._parameters)
             return self.construct(*args, **kwargs)
         return super().__call__(*args, **kwargs)
 
     def construct(self, gradients: Any) -> tuple[bool, ...]:
+        in_use(self, "global_step")
         gradients = tuple(gradients) if isinstance(gradients, (tuple, list)) else (gradients,)
         self._check(gradients)
         self._update(gradients, self._settings())

@@ -27,7 +27,7 @@ from types import CodeType, FrameType
 from typing import Any, Literal
 
 from adjoint.foundation.budget import budget
-from adjoint.foundation.diagnostics import Loc, is_ours
+from adjoint.foundation.diagnostics import Loc, Within, is_ours, within
 from adjoint.foundation.ownership import OF_VARIABLE
 from adjoint.ir.core import Node
 from adjoint.ir.op import Op
@@ -268,8 +268,9 @@ class Tape:
         """
         if self.site is not None:
             return self.site.loc, None
-        frame = user_frame()
-        return user_location(), frame and frame.f_code
+        frame, cells = user_frame(), self.path().cells
+        loc = user_location()
+        return within(loc, Within(cells[-1].op.title)) if cells else loc, frame and frame.f_code
 
     def record(self, op: Op, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """Record an op that has run, with its operands and results.  If the tape knows none of the operands, do nothing: the results are

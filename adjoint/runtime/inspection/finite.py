@@ -2,88 +2,222 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from adjoint.foundation.diagnostics import Diagnostic, user_place
+from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.diagnostics import placed
 from adjoint.ir.core import Literal, Node, tensor_type
 from adjoint.ir.op import Op
 from adjoint.ir.ops.fused import Fused
 from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.types import TensorType
-from adjoint.runtime.memory.watching import Observation, observed
+from adjoint.runtime.inspection.origins import holder_of, is_gradient, made_in, running_cell
+from adjoint.runtime.inspection.training import Progress, progress
+from adjoint.runtime.memory.finite_results import checking, is_fine, judge_with
+from adjoint.runtime.memory.machine import ffi
+from adjoint.runtime.memory.watching import Observation, add, remove
 
-__all__ = ["check_finite"]
+__all__ = ["FiniteCheck", "check_finite"]
 
 _Array = np.ndarray[Any, Any]
 
 
+class FiniteCheck:
+    """What a block of `check_finite` has found.
+
+    skipped  for each step that a loss scaler has skipped, the FloatingPointError that was not raised, oldest first
+    """
+
+    def __init__(self) -> None:
+        self.skipped: list[FloatingPointError] = []
+
+
+@dataclass
+class _Awaiting:
+    """A number that is not finite in a scaled gradient: an error, unless the loss scaler skips the step.
+
+    raised    the error
+    progress  how far training was
+    steps_on  True once an operator has run that is not of the gradient
+    """
+
+    raised: FloatingPointError
+    progress: Progress
+    steps_on: bool = False
+
+
+class _Thread(threading.local):
+    """The open blocks of `check_finite`, and the number that waits for the verdict of a loss scaler."""
+
+    def __init__(self) -> None:
+        self.blocks: list[FiniteCheck] = []
+        self.awaiting: _Awaiting | None = None
+
+
+_thread = _Thread()
+
+
 @contextmanager
-def check_finite(*, infinity: bool = True) -> Iterator[None]:
+def check_finite(*, infinity: bool = True) -> Iterator[FiniteCheck]:
     """Check the results of all operators in a `with` block, on this thread; raise at the first one with a NaN or an infinity.
 
     infinity  False: infinities are allowed, only NaN raises
 
     FloatingPointError at that operator, in eager mode, in gradients and in graphs.  It names the operator, how many of its numbers are not
-    finite and where the first is, the range of each operand, and the line of the program.  A graph computes only what its results need: an
-    operator whose result is not used is not checked there.
+    finite and where the first is, the Cell, the training step, the range of each operand, the Parameter or variable that held an operand
+    which was not finite before, and the line of the program.  A graph computes only what its results need: an operator whose result is not
+    used is not checked there.
+
+    A block of `finite_ok()` is not checked.  A gradient that overflows while a loss scaler is in use is no error if the step is skipped:
+    `skipped` of the object that `as` gives has it.  If the optimiser takes the step, it is raised by the next check, at the latest at the
+    end of the block.  With a scale of 1, which no scaler makes smaller, it is raised at once.
+
+    `set_context(check_finite=True)` and ADJOINT_CHECK_FINITE=1 check all threads.
     """
     if not isinstance(infinity, bool):
         raise TypeError(f"For 'check_finite', the 'infinity' must be a bool, but got {type(infinity).__name__}.")
+    found = FiniteCheck()
+    _thread.blocks.append(found)
+    try:
+        with checking(infinity):
+            yield found
+        if (late := _late()) is not None:
+            raise late
+    finally:
+        _thread.blocks.pop()
+        _settled()
 
-    def check(launched: Observation) -> None:
-        if launched.last and not all(_is_fine(x, infinity) for x in launched.results):
-            raise _failure(launched, infinity)
 
-    with observed(check):
-        yield
+def _judge(launched: Observation, infinity: bool) -> BaseException | None:
+    """Return the error for a launch with a number that is not finite; None if it is allowed.
+
+    infinity  False if infinities are allowed
+    """
+    node = launched.node
+    within = None if node is None else made_in(node.loc)
+    gradient = node is not None and is_gradient(node.loc)
+    if within is not None and within.finite_ok and not gradient:
+        return None
+    if _thread.awaiting is not None:
+        return _late()  # None: more of the same step
+    now = progress(() if within is None else within.training)
+    raised = _failure(launched, infinity, now)
+    if not gradient or not any(scale > 1 for scale in now.scales):
+        return raised
+    _thread.awaiting = _Awaiting(raised, now)
+    add(_await)
+    for block in _thread.blocks:
+        block.skipped.append(raised)
+    return None
 
 
-def _is_fine(x: _Array, infinity: bool) -> bool:
-    return x.dtype.kind not in "fc" or not bool((~np.isfinite(x) if infinity else np.isnan(x)).any())
+judge_with(_judge)
 
 
-def _failure(launched: Observation, infinity: bool) -> FloatingPointError:
-    node, operands, results = launched.node, launched.operands, launched.results
-    op: Op | None = launched.op
-    types = launched.result_types
-    inside = _in_fused(node, operands, infinity) if node is not None and isinstance(node.op, Fused) else None
-    if inside is not None:
-        node, operands, results = inside
-        op, types = node.op, (tensor_type(node.result),)
-    bad, type_ = next((x, t) for x, t in zip(results, types, strict=True) if not _is_fine(x, infinity))
+def _await(launched: Observation) -> None:
+    """Decide, when the next step takes its gradient, whether the step with the overflow was skipped.  It is called after each launch until
+    then.
+    """
+    awaiting = _thread.awaiting
+    assert awaiting is not None
+    if launched.node is None or not is_gradient(launched.node.loc):
+        awaiting.steps_on = True
+    elif awaiting.steps_on:
+        if (late := _late()) is not None:
+            raise late
+        _settled()
+
+
+def _late() -> FloatingPointError | None:
+    """Return the error of a gradient that overflowed, if an optimiser has taken the step all the same."""
+    awaiting = _thread.awaiting
+    if awaiting is None or not awaiting.progress.has_moved():
+        return None
+    _settled()
+    for block in _thread.blocks:
+        if awaiting.raised in block.skipped:
+            block.skipped.remove(awaiting.raised)
+    return awaiting.raised
+
+
+def _settled() -> None:
+    if _thread.awaiting is not None:
+        _thread.awaiting = None
+        remove(_await)
+
+
+class _Found(NamedTuple):
+    """The operator that computed a number which is not finite.
+
+    node      its node; None in eager mode
+    operands  its operands
+    buffers   for each operand its memory; None for one that is inside of a fused kernel
+    results   its results
+    types     their types
+    """
+
+    op: Op | None
+    node: Node | None
+    operands: Sequence[_Array]
+    buffers: Sequence[Any]
+    results: Sequence[_Array]
+    types: Sequence[TensorType]
+
+
+def _failure(launched: Observation, infinity: bool, now: Progress) -> FloatingPointError:
+    node, operands = launched.node, launched.operands
+    buffers = [launched.buffers[i] for i in range(len(operands))]
+    found = _Found(launched.op, node, operands, buffers, launched.results, launched.result_types)
+    if node is not None and isinstance(node.op, Fused):
+        found = _in_fused(node, operands, buffers, infinity) or found
+    bad, type_ = next((x, t) for x, t in zip(found.results, found.types, strict=True) if not is_fine(x, infinity))
     where = np.unravel_index(int(np.argmax(~np.isfinite(bad) if infinity else np.isnan(bad))), bad.shape)
     first = f", the first at {[int(i) for i in where]}" if bad.ndim else ""
-    lines = [f"For '{type(op).__name__ if op is not None else ''}', the result of type {type_} has {_counted(bad)}{first}."]
-    lines += [f"  operand {i}: {_described(x)}" for i, x in enumerate(operands, 1)]
+    name = "" if found.op is None else type(found.op).__name__
+    lines = [f"For '{name}', the result of type {type_} has {_counted(bad)}{first}."]
+    cell = (made_in(found.node.loc).cell if found.node is not None else "") or running_cell()
+    place = ", ".join([*([f"in the cell '{cell}'"] if cell else []), *([str(now)] if str(now) else [])])
+    lines += [f"  {place}"] if place else []
+    written = {int(ffi.cast("uintptr_t", launched.buffers[len(operands) + i])) for i in range(len(launched.result_types))}
+    for i, (x, buffer) in enumerate(zip(found.operands, found.buffers, strict=True), 1):
+        if buffer is not None and int(ffi.cast("uintptr_t", buffer)) in written:
+            lines.append(f"  operand {i}: {x.dtype} of shape {list(x.shape)}, overwritten by the result")
+            continue
+        holder = "" if buffer is None or is_fine(x, infinity) else holder_of(buffer)
+        lines.append(f"  operand {i}: {_described(x)}{f', in {holder}' if holder else ''}")
     raised = FloatingPointError("\n".join(lines))
     # In eager mode the traceback shows the line.
-    if node is not None and user_place(node.loc) is not None:
-        raised.add_note(Diagnostic("", "", loc=node.loc).render().partition("\n")[2])
+    if found.node is not None and (text := placed(found.node.loc)):
+        raised.add_note(text)
     return raised
 
 
-def _in_fused(node: Node, operands: Sequence[_Array], infinity: bool) -> tuple[Node, list[_Array], list[_Array]] | None:
+def _in_fused(node: Node, operands: Sequence[_Array], buffers: Sequence[Any], infinity: bool) -> _Found | None:
     """Find the operator inside of a fused node (several operators in one kernel) that computed a number which is not finite.
 
     operands  the arrays that the fused node got
+    buffers   their memory
     infinity  False if infinities are allowed
 
-    Return the first such node, its operands and its result; None if there is none.
+    Return the first such operator; None if there is none.
     """
     (region,) = node.regions
     known: dict[Any, _Array] = dict(zip(region.params, operands, strict=True))
+    memory = dict(zip(region.params, buffers, strict=True))
     for inner in region.nodes:
         given = [_constant(x) if isinstance(x, Literal) else known[x] for x in inner.operands]
         with np.errstate(all="ignore"):
             made = inner.op.reference(*given)
-        dtype = tensor_type(inner.result).dtype
-        known[inner.result] = to_compute(from_compute(made, dtype), dtype)
-        if not _is_fine(known[inner.result], infinity):
-            return inner, given, [known[inner.result]]
+        type_ = tensor_type(inner.result)
+        known[inner.result] = to_compute(from_compute(made, type_.dtype), type_.dtype)
+        if not is_fine(known[inner.result], infinity):
+            from_outside = [None if isinstance(x, Literal) else memory.get(x) for x in inner.operands]
+            return _Found(inner.op, inner, given, from_outside, [known[inner.result]], (type_,))
     return None
 
 

@@ -166,7 +166,7 @@ class Machine:
 
     def bind(self, kernel: Any, sizes: Sequence[int]) -> Any:
         """Pack a kernel's C function with its sizes, as the argument of launches.  The caller keeps the returned memory alive."""
-        return self._declared.new("struct adjoint_bound *", (kernel, sizes))
+        return self._declared.new("struct adjoint_bound *", (kernel, ffi.NULL, sizes))
 
     def table(self, steps: Sequence[TableStep], given: int, own: Sequence[tuple[int, int]] = ()) -> tuple[Any, Any]:
         """Pack steps as the argument of `adjoint_run`, the C function that runs them.
@@ -216,6 +216,14 @@ class Machine:
         """Make a C function, of a function type of the run-time library, that calls a Python function.  The caller keeps the result alive.
         """
         return self._declared.callback(type_, function)
+
+    def describe_results(self, floats: Sequence[tuple[int, int, int, int]]) -> Any:
+        """Pack what the run-time library needs to check the results of a launch.
+
+        floats  for each result that has floats: the index of its operand, the count of its numbers, the bytes of one and the bits of
+            infinity
+        """
+        return self._declared.new("struct adjoint_results *", (len(floats), floats))
 
     def warn_of(self, fault: InternalError) -> None:
         """Warn that a kernel cannot be compiled.  Only the first call warns, since the cause usually affects all kernels."""

@@ -24,9 +24,10 @@ from adjoint.ir.op import Op
 from adjoint.ir.ops.collective import Collective
 from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.types import TensorType, Type
+from adjoint.runtime.memory import finite_results
 from adjoint.runtime.memory.machine import Machine, Memory, array_of, ffi, forbids_interpreter, machine
 from adjoint.runtime.memory.tuning import tuning
-from adjoint.runtime.memory.watching import describe_kernel, failure, observing, report
+from adjoint.runtime.memory.watching import Observation, describe_kernel, failure, observing, report
 from adjoint.runtime.process.context import background_compile
 from adjoint.runtime.process.function_text import function_of
 
@@ -208,12 +209,14 @@ def _by_reference(op: Op, types: tuple[TensorType, ...], result_types: tuple[Ten
                 array_of(memory, type_)[...] = from_compute(array, type_.dtype)
 
     def into(operands: Sequence[Memory], results: Sequence[Memory]) -> None:
-        if not observing():
+        if not (observing() or finite_results.checked()):
             compute(operands, results)
             return
         begin = time.perf_counter_ns()
         compute(operands, results)
-        report(op, node, types, result_types, time.perf_counter_ns() - begin, [*operands, *results])
+        made = Observation(op, node, types, result_types, True, time.perf_counter_ns() - begin, [*operands, *results])
+        report(made)
+        finite_results.check(made)
 
     allocate, sizes = here.allocate, [t.nbytes for t in result_types]
 
@@ -309,6 +312,7 @@ def _launching(op: Op, types: Sequence[TensorType], result_types: tuple[TensorTy
     stages = tuple([here.bind(function, stage.sizes) for function, stage in launched])
     for stage in stages:
         describe_kernel(stage, op, types, result_types, last=stage is stages[-1], node=node)
+    finite_results.checked()  # with the first kernel the environment variable takes effect
     launch = here.library.adjoint_launch
     allocate, sizes = here.allocate, [t.nbytes for t in result_types]
     scratch = lowered.scratch

@@ -7,11 +7,12 @@ NumPy reference, is reported by its plan.
 
 from __future__ import annotations
 
+import functools
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,24 +24,26 @@ from adjoint.ir.storage import to_compute
 from adjoint.ir.types import TensorType
 from adjoint.runtime.memory.machine import array_of, ffi, machine
 
-__all__ = ["Observation", "copy_for", "describe_kernel", "describe_table", "failure", "observations", "observed", "observing", "report"]
+__all__ = ["Observation", "add", "copy_for", "describe_kernel", "describe_results", "describe_table", "failure", "observation_of",
+           "observations", "observed", "observing", "remove", "report", "stop"]
 
 _STOPPED = 0x7F000000
 """The status that a launch returns to say that the observer of launches has raised an exception."""
 
 
-class _Kernel(NamedTuple):
+class _Kernel:
     """Tells which op a bound kernel computes, so that an observer can be told.
 
-    last  True for the last kernel of its op, after which the results are complete
-    node  the node that the kernel is launched for; None if it serves any
+    last    True for the last kernel of its op, after which the results are complete
+    node    the node that the kernel is launched for; None if it serves any
+    packed  what `describe_results` has given the run-time library, to keep it alive
     """
 
-    op: Op
-    operands: tuple[TensorType, ...]
-    results: tuple[TensorType, ...]
-    last: bool
-    node: Node | None = None
+    __slots__ = ("last", "node", "op", "operands", "packed", "results")
+
+    def __init__(self, op: Op, operands: tuple[TensorType, ...], results: tuple[TensorType, ...], last: bool, node: Node | None):
+        self.op, self.operands, self.results, self.last, self.node = op, operands, results, last, node
+        self.packed: Any = None
 
 
 @dataclass(frozen=True)
@@ -95,14 +98,36 @@ def describe_kernel(bound: Any, op: Op, operands: Sequence[TensorType], results:
 
 def copy_for(node: Node, bound: Any) -> Any:
     """Return a copy of a bound kernel that is launched for one node only, so that observers are told that node."""
-    made = machine().copy_of(bound)
-    _kernels[made] = _kernels[bound]._replace(node=node)
+    made, of = machine().copy_of(bound), _kernels[bound]
+    _kernels[made] = _Kernel(of.op, of.operands, of.results, of.last, node)
     return made
 
 
 def describe_table(table: Any, nodes: Sequence[Node]) -> None:
     """Note the node of each step of a table (the steps of one C call), for observers; the note lasts as long as the table."""
     _tables[table] = tuple(nodes)
+
+
+_INFINITIES = {"f16": 0x7C00, "bf16": 0x7F80, "f32": 0x7F80_0000, "f64": 0x7FF0_0000_0000_0000}
+"""For each float type the bits of infinity."""
+
+
+def describe_results(bound: Any) -> None:
+    """Tell the run-time library where the floats are that a bound kernel computes, so that it can check them."""
+    kernel = _kernels.get(bound)
+    if kernel is None or not kernel.last:
+        bound.results = _nothing()
+        return
+    first = len(kernel.operands)
+    kernel.packed = machine().describe_results([
+        (first + i, type_.count, type_.dtype.size, _INFINITIES[type_.dtype.name])
+        for i, type_ in enumerate(kernel.results) if type_.dtype.is_float])
+    bound.results = kernel.packed
+
+
+@functools.cache
+def _nothing() -> Any:
+    return machine().describe_results(())
 
 
 class _Thread(threading.local):
@@ -126,26 +151,31 @@ def _launched(table: Any, step: int, bound: Any, buffers: Any, nanoseconds: int)
     if not observers:
         return 0
     try:
-        nodes = _tables.get(table)
-        kernel = _kernels.get(bound)
-        op, operands, results, last, node = kernel or (None, (), (), False, None)
-        launched = Observation(op, node if nodes is None else nodes[step], operands, results, last, nanoseconds, buffers)
+        launched = observation_of(table, step, bound, buffers, nanoseconds)
         for observer in observers:
             observer(launched)
     except BaseException as raised:
-        _thread.raised = raised
-        return _STOPPED
+        return stop(raised)
     return 0
 
 
-def report(op: Op, node: Node | None, operands: tuple[TensorType, ...], results: tuple[TensorType, ...], nanoseconds: int,
-           buffers: Sequence[Any]) -> None:
-    """Call this thread's observers after an op that was computed without kernels.  Their exceptions are passed on.
+def observation_of(table: Any, step: int, bound: Any, buffers: Any, nanoseconds: int) -> Observation:
+    """Return what is known of a launch that the run-time library has reported."""
+    nodes, kernel = _tables.get(table), _kernels.get(bound)
+    if kernel is None:
+        return Observation(None, None if nodes is None else nodes[step], (), (), False, nanoseconds, buffers)
+    node = kernel.node if nodes is None else nodes[step]
+    return Observation(kernel.op, node, kernel.operands, kernel.results, kernel.last, nanoseconds, buffers)
 
-    nanoseconds  the time that the op took
-    buffers      the memory of the operands, then of the results
-    """
-    made = Observation(op, node, operands, results, True, nanoseconds, buffers)
+
+def stop(raised: BaseException) -> int:
+    """Return the status by which a launch says that it was stopped by an exception, which `failure` then returns."""
+    _thread.raised = raised
+    return _STOPPED
+
+
+def report(made: Observation) -> None:
+    """Call this thread's observers after an op that was computed without kernels.  Their exceptions are passed on."""
     for observer in _thread.observers:
         observer(made)
 
@@ -155,34 +185,37 @@ def observed(observer: _Observer) -> Iterator[None]:
     """Within a `with` statement, call `observer` after each op that this thread computes.  An exception from the observer stops the program
     there.
     """
-    before = _thread.observers
-    with _launches_observed():
-        _thread.observers = (*before, observer)
-        try:
-            yield
-        finally:
-            _thread.observers = before
-
-
-@contextmanager
-def _launches_observed() -> Iterator[None]:
-    """Within a `with` statement, make the run-time library report its launches.
-
-    Without a compiler there is no library; then the plans report their ops.
-    """
-    global _called
-    library = machine().library
-    if library is None:
-        yield
-        return
-    with _lock:
-        if _called is None:
-            _called = machine().callback("adjoint_observer", _launched)
-        observations.append(None)
-        library.adjoint_observe(_called)
+    add(observer)
     try:
         yield
     finally:
+        remove(observer)
+
+
+def add(observer: _Observer) -> None:
+    """Call `observer` after each op that this thread computes, until `remove`.
+
+    The run-time library reports its launches; without a compiler there is no library, and the plans report their ops.
+    """
+    global _called
+    library = machine().library
+    if library is not None:
+        with _lock:
+            if _called is None:
+                _called = machine().callback("adjoint_observer", _launched)
+            observations.append(None)
+            library.adjoint_observe(_called)
+    _thread.observers = (*_thread.observers, observer)
+
+
+def remove(observer: _Observer) -> None:
+    """No longer call `observer` in this thread."""
+    observers = list(_thread.observers)
+    observers.reverse()
+    observers.remove(observer)
+    _thread.observers = tuple(reversed(observers))
+    library = machine().library
+    if library is not None:
         with _lock:
             observations.pop()
             if not observations:

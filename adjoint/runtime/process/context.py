@@ -20,8 +20,8 @@ from adjoint.runtime.process.threads import default_threads, set_share
 from adjoint.runtime.process.tracer import emitter
 
 __all__ = [
-    "COMPATIBLE", "GRAPH_MODE", "LAX", "PYNATIVE_MODE", "STRICT", "background_compile", "call_depth", "check_device", "get_context",
-    "get_current_device", "hook_signature", "in_force", "launch_blocking", "on_change", "set_context", "set_device",
+    "COMPATIBLE", "GRAPH_MODE", "LAX", "PYNATIVE_MODE", "STRICT", "background_compile", "call_depth", "check_device", "check_finite",
+    "get_context", "get_current_device", "hook_signature", "in_force", "launch_blocking", "on_change", "set_context", "set_device",
 ]
 
 GRAPH_MODE = 0
@@ -44,6 +44,7 @@ _KNOWN: dict[str, Any] = {
     "deterministic": "ON",
     "program_cache_bytes": None,
     "background_compile": None,
+    "check_finite": None,
 }
 """Supported settings with their defaults, including those whose only behaviour is always in force here."""
 
@@ -96,6 +97,9 @@ def set_context(**settings: Any) -> None:
                          operators of a graph or a gradient, fused after its third run; False: the first call waits for tuned kernels, and
                          nothing is fused; "wait": the first run waits for tuned and fused kernels; "plain": kernels that are missing are
                          plain and stay so, for tests; default ADJOINT_BACKGROUND_COMPILE (1, 0, wait or plain) or True
+
+    check_finite         True: the first operator of any thread whose result has a NaN or an infinity raises FloatingPointError, as
+                         in a block of `watch.check_finite()`; default ADJOINT_CHECK_FINITE (0 or 1) or False
 
     ValueError for an unknown name or value, TypeError for a value of the wrong type; nothing is changed then.
     """
@@ -176,7 +180,7 @@ def _checked(name: str, value: Any) -> Any:
                                 f"but got {value!r} of type {type(value).__name__}.")
             if not 0 <= value < 2**63:
                 raise ValueError(f"For 'set_context', the argument 'program_cache_bytes' must be 0 or more, but got {value}.")
-        case "pynative_synchronize":
+        case "pynative_synchronize" | "check_finite":
             if not isinstance(value, bool):
                 raise TypeError(f"For 'set_context', the argument {name!r} must be a bool, "
                                 f"but got {value!r} of type {type(value).__name__}.")
@@ -219,6 +223,8 @@ def _setting(name: str) -> Any:
         return hook_signature()
     if name == "background_compile":
         return background_compile()
+    if name == "check_finite":
+        return check_finite()
     if name == "num_threads" and _settings["num_threads"] is None:
         return default_threads()
     if name == "program_cache_bytes":
@@ -292,6 +298,20 @@ def background_compile() -> bool | str:
 
 
 _BACKGROUND: dict[str, bool | str] = {"1": True, "0": False, "wait": "wait", "plain": "plain"}
+
+
+def check_finite() -> bool:
+    """Return the setting `check_finite`: whether all results are checked for NaN and infinities.
+
+    ValueError if the environment variable ADJOINT_CHECK_FINITE is used and is neither 0 nor 1.
+    """
+    chosen = _settings["check_finite"]
+    if chosen is None:
+        text = os.environ.get("ADJOINT_CHECK_FINITE") or "0"
+        if text not in ("0", "1"):
+            raise ValueError(f"ADJOINT_CHECK_FINITE must be 0 or 1, but got {text!r}.")
+        chosen = _settings["check_finite"] = text == "1"
+    return chosen
 
 
 def call_depth() -> int:

@@ -10,7 +10,7 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from threading import get_ident
 from typing import Any, Literal, Protocol
 
@@ -100,6 +100,8 @@ class Emitter(Protocol):
     def read_numbers(self, x: Any, /) -> None: ...
     def read_setting(self, read: Callable[[str], Any], name: str, /) -> None: ...
     def registered_inside(self) -> CompileError: ...
+    def trains_with(self, part: Any, attribute: str, /) -> None: ...
+    def finite_ok(self) -> AbstractContextManager[None]: ...
 
 
 class Computing(Protocol):

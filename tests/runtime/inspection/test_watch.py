@@ -59,9 +59,9 @@ def test_the_first_result_that_is_not_finite(way: str) -> None:
     for _ in range(3):
         with pytest.raises(FloatingPointError) as raised, watch.check_finite():
             WAYS[way](x)
-        assert str(raised.value).startswith(
-            "For 'Log', the result of type f32[3] has 1 NaN and 1 infinity in 3 numbers, the first at [0].\n"
-            "  operand 1: float32 of shape [3]: -8 to 2, 1 zero")
+        lines = str(raised.value).splitlines()
+        assert lines[0] == "For 'Log', the result of type f32[3] has 1 NaN and 1 infinity in 3 numbers, the first at [0]."
+        assert lines[-1] == "  operand 1: float32 of shape [3]: -8 to 2, 1 zero"
         assert where(raised.value) == "z = ops.log(y - 2.0)  # the first"
     WAYS[way](x)  # nothing watches any more
 
@@ -200,7 +200,8 @@ def test_all_of_this_holds_without_a_compiler(tmp_path: Path) -> None:
                    "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
     environment.pop("CC", None)
     environment.pop("ADJOINT_TEST_CACHE", None)
-    done = subprocess.run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-q", __file__],
+    done = subprocess.run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-q", __file__,
+                           str(Path(__file__).with_name("test_check_finite.py"))],
                           capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0 and "No C compiler was found" in done.stdout, done.stdout + done.stderr
 

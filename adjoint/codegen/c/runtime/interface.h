@@ -5,9 +5,24 @@
    pay. The kernel's own sizes begin at size[2]. Returns 0, or a status that says what went wrong. */
 typedef int (*adjoint_kernel)(void *const *operand, const int64_t *size, int64_t begin, int64_t end);
 
-/* A kernel and the sizes it is started with, in one piece: to who launches it, one argument. */
+/* Floats in an operand: `count` numbers of `bytes` bytes each, and the bits of infinity in that format, from which those of
+   NaN go on upwards. */
+struct adjoint_floats {
+    int64_t operand, count, bytes;
+    uint64_t infinity;
+};
+
+/* The results of a launch that are floats. */
+struct adjoint_results {
+    int64_t count;
+    struct adjoint_floats floats[];
+};
+
+/* A kernel and the sizes it is started with, in one piece: to who launches it, one argument. `results` is NULL until the
+   launch is checked for the first time (see `adjoint_check`). */
 struct adjoint_bound {
     adjoint_kernel kernel;
+    const struct adjoint_results *results;
     int64_t size[];
 };
 
@@ -51,6 +66,19 @@ typedef int (*adjoint_observer)(const struct adjoint_table *table, int64_t step,
 
 /* Sets what observes all launches from now on, of a batch each one; NULL: nothing does, as at first. */
 void adjoint_observe(adjoint_observer observer);
+
+/* Checks of results: which floats a launch must not give. In a thread 0 means what all threads do. */
+enum { ADJOINT_AS_ALL = 0, ADJOINT_NO_NAN = 1, ADJOINT_FINITE = 2, ADJOINT_ANYTHING = 3 };
+
+/* Sets what is called for checked launches. `describe` sets `results` of a bound kernel that is launched for the first time;
+   `found` is called after a launch with a number that it must not give, as an observer with 0 nanoseconds. NULL: nothing is
+   checked from now on, as at first. */
+typedef void (*adjoint_describer)(struct adjoint_bound *bound);
+void adjoint_check(adjoint_observer found, adjoint_describer describe);
+
+/* Says what is checked: in all threads; in this one. */
+void adjoint_check_all(int what);
+void adjoint_check_thread(int what);
 
 /* Runs all units of one kernel, on as many threads as pay. Returns the status of the first range that failed, or 0. */
 int adjoint_launch(const struct adjoint_bound *bound, void *const *operand);

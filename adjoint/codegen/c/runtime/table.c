@@ -3,16 +3,21 @@
    The steps of a loop are followed by a branch back to its test. A carried value has a block of its own, and so has the
    value that the round computes for the next: at the end of a round the two change places, and nothing is copied. */
 
+/* Runs a launch, or a batch, of which an observer is to see each launch with its time; checks alone let it run as it is. */
+static int launch_step_observed(const struct adjoint_table *table, const struct adjoint_step *step, void *const *block, void **operand) {
+    bool together = step->batch > 1 && atomic_load(&observer) == NULL;
+    int status = together ? launch_batch(step, step->batch, table->widest, block) : 0;
+    for (int64_t k = 0; k < step->batch && status == 0; k++) {
+        place_operands(&step[k], block, operand);
+        int64_t index = step + k - table->step;
+        status = together ? check(table, index, step[k].bound, operand) : launch_observed(table, index, step[k].bound, operand);
+    }
+    return status;
+}
+
 /* Runs a launch, or the batch that begins with it. */
 static inline int launch_step(const struct adjoint_table *table, const struct adjoint_step *step, void *const *block, void **operand) {
-    if (is_observed()) {
-        int status = 0;
-        for (int64_t k = 0; k < step->batch && status == 0; k++) {
-            place_operands(&step[k], block, operand);
-            status = launch_observed(table, step + k - table->step, step[k].bound, operand);
-        }
-        return status;
-    }
+    if (is_observed()) return launch_step_observed(table, step, block, operand);
     if (step->batch > 1) return launch_batch(step, step->batch, table->widest, block);
     place_operands(step, block, operand);
     return launch(step->bound->kernel, step->bound->size, operand);

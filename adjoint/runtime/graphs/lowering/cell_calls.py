@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from adjoint.foundation.diagnostics import CompileError
+from adjoint.foundation.diagnostics import CompileError, Within
 from adjoint.frontend import errors
 from adjoint.frontend.control.branches import PerhapsNone, Unreachable
 from adjoint.frontend.control.raising import raise_again
@@ -182,11 +182,12 @@ class LoweredCall:
         operands  the same as operands of the IR
         """
         regions, slots, ruled = self._regions, self._slots, cell.bprop is not None
-        loc, ends, output, changed = regions.loc, False, None, False
+        loc, around, ends, output, changed = regions.loc, regions.within, False, None, False
         params, uses = regions.params_like(operands), self._symbols.uses(entering)
         hosts, always = self._calls.hosts, cell._hooks is not None and cell._hooks.always_called
         regions.open()
         regions.at_boundary()
+        regions.within = Within(cell.title, around.finite_ok, around.training)
         hosts.always += always
         if not self._calls.frontend.depth and regions.depth == 2 \
                 and not (ruled or slots.backward or any(getattr(slots, kind.slot) for kind in AFTER_CONSTRUCT)):
@@ -215,6 +216,7 @@ class LoweredCall:
             yielded = self._values.atoms((*results, *(x for _, x in written)))
         finally:
             hosts.always -= always
+            regions.within = around
             builder = regions.close_cell()
         regions.at_boundary()
         regions.loc = loc

@@ -35,7 +35,7 @@ class Cuts:
         assert isinstance(atom, Value)
         builder, found = self._cuts.get(atom, (None, None))
         if found is None or builder is None or not self._regions.is_open(builder):
-            found = self._regions.builder.emit(NoGrad(), atom, hint=atom.hint, loc=self._regions.loc)
+            found = self._regions.builder.emit(NoGrad(), atom, hint=atom.hint, loc=self._regions.here())
             self._cuts[atom] = self._regions.builder, found
             self._without_gradient.add(found)
         return found

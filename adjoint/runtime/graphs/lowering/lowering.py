@@ -8,13 +8,15 @@ recorded; if it is a `Lowering`, the op becomes a node instead.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from adjoint.foundation import collector
 from adjoint.foundation.dataclass import dataclass, field
-from adjoint.foundation.diagnostics import CompileError, Loc
+from adjoint.foundation.diagnostics import CompileError, Loc, Within
 from adjoint.foundation.made import count
 from adjoint.frontend import errors
 from adjoint.frontend.changes.journal import OutsidePlace
@@ -339,6 +341,20 @@ class Lowering:
     def loc(self) -> Loc:
         """The line of the user's program that is being made into nodes."""
         return self._regions.loc
+
+    def trains_with(self, part: weakref.ref[Any], attribute: str) -> None:
+        """Note that the graph uses an optimiser or a loss scaler, which has its number of steps, or its scale, as this attribute."""
+        cast(list[Any], self._regions.within.training).append((part, attribute))
+
+    @contextmanager
+    def finite_ok(self) -> Iterator[None]:
+        """Within a `with` statement, mark new nodes: their results may be infinite or NaN."""
+        regions, around = self._regions, self._regions.within
+        regions.within = Within(around.cell, True, around.training)
+        try:
+            yield
+        finally:
+            regions.within = around
 
     def run(self) -> Lowered:
         """Run the function's source on symbolic arguments, and return the graph of the nodes that this has added."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjoint.foundation.diagnostics import Loc
+from adjoint.foundation.diagnostics import Loc, Within, within
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal, Node, Region, Value
 from adjoint.ir.op import Effect, Op
@@ -40,6 +40,7 @@ class Regions:
     has_effect  True once a node writes a tensor from outside of the graph or draws random numbers
     version     a number that grows with every node that may write tensors from outside: values read before are out of date
     user_code   a number that grows with every node that may run Python code of the user's, which may write Python state
+    within      what new nodes are made in besides that line: the innermost cell
     restless    True if any region may be entered after user's code has run, like the body of a loop: then `user_code` grows with each
                 region
     """
@@ -52,14 +53,22 @@ class Regions:
         self.version = 0
         self.user_code = 0
         self.restless = False
+        self.within = Within(training=[])
         self._open: list[Builder] = [self.builder]
         self._of_cells: set[Builder] = set()
         self._of_paths: set[Builder] = set()
 
     # -- nodes ------------------------------------------------------------------------------------------------------------
+    def here(self) -> Loc:
+        """Return the location of a node that is added now: `loc`, with what it is made in."""
+        loc = self.loc
+        if getattr(loc, "within", None) is not self.within:
+            loc = self.loc = within(loc, self.within)
+        return loc
+
     def node(self, op: Op, *atoms: Atom) -> Any:
         """Add a node for an op to the open region; return its result, or results if it has several."""
-        return self.builder.emit(op, *atoms, loc=self.loc)
+        return self.builder.emit(op, *atoms, loc=self.here())
 
     def add(self, op: Op, operands: Sequence[Atom], regions: Sequence[Region] = (), hint: str = "", writes: bool = False) -> Node:
         """Add a node for an op to the open region, and return the node.
@@ -68,7 +77,7 @@ class Regions:
         hint    a name for its results
         writes  True if the node may write any tensors from outside of the graph
         """
-        node = self.builder.emit_node(op, operands, regions=regions, hint=hint, loc=self.loc)
+        node = self.builder.emit_node(op, operands, regions=regions, hint=hint, loc=self.here())
         self.version += writes
         return node
 

@@ -64,7 +64,7 @@ class Symbols:
             if version == regions.version and regions.is_open(builder):
                 return value
         self._guards.of_tensor_type(x)  # each time: a hook may change it between two reads
-        value = regions.builder.emit(Read(symbol, (x.type,)), hint=symbol.rpartition(".")[2], loc=regions.loc)
+        value = regions.builder.emit(Read(symbol, (x.type,)), hint=symbol.rpartition(".")[2], loc=regions.here())
         self._reads[symbol] = regions.version, regions.builder, value
         return value
 
