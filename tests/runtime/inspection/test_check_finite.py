@@ -231,7 +231,7 @@ def test_a_step_that_no_scaler_saves(wrapped: Any) -> None:
     with pytest.raises(FloatingPointError, match="in the argument 'x'"), watch.check_finite(infinity=True):
         (lambda x: step(x))(x)
     step = wrapped(scaled_step(Scaled(), 1e10, takes_all=True)[0])
-    with pytest.raises(FloatingPointError, match="For 'Mul', .*\n  in the cell 'Scaled', in training step 1\n"), \
+    with pytest.raises(FloatingPointError, match=r"For 'Mul', .*\n  in the cell 'Scaled', in training step 1\n"), \
             watch.check_finite() as found:
         step(Tensor([1e30]))
     assert not found.skipped
