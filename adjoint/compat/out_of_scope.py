@@ -69,7 +69,10 @@ def reason(path: str, name: str = "") -> str | None:
 
 
 class OutOfScope:
-    """Placeholder for a name that is not implemented: any use but importing it raises NotImplementedError."""
+    """Placeholder for a name that is not implemented: any use but importing it raises NotImplementedError.
+
+    Reading a constant, such as `NormType.NONE`, gives a placeholder, too: modules do so where they define a default of a parameter.
+    """
 
     def __init__(self, name: str, instead: str):
         vars(self).update(__name__=name, __doc__=f"Not here. Instead: {instead}.", _instead=instead)
@@ -81,10 +84,13 @@ class OutOfScope:
     def __call__(self, /, *arguments: Any, **named: Any) -> NoReturn:
         self._used()
 
-    def __getattr__(self, name: str) -> NoReturn:
+    def __getattr__(self, name: str) -> OutOfScope:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
-        self._used()
+        if not name.isupper():
+            self._used()
+        own = vars(self)
+        return OutOfScope(f"{own['__name__']}.{name}", own["_instead"])
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type]:
         """Return a base class that cannot be instantiated: programs define subclasses in modules that they import for something else."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-import itertools
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,16 +26,16 @@ from adjoint.runtime.process.parallel_context import (
 )
 from adjoint.runtime.tensor.initializer import INITIALIZERS, Initializer, fans
 from adjoint.runtime.tensor.parameter import Parameter
-from adjoint.runtime.tensor.random import get_seed
+from adjoint.runtime.tensor.random import get_seed, times_seeded
 from adjoint.runtime.tensor.structure import mapped
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
-    "StubTensor", "VirtualDatasetCell", "assigned", "auto_parallel_context", "cached_primitive", "cell_attr_register", "correct_fan",
-    "current_network", "device_num", "enable_parallel_optimizer", "executor", "fan_in_and_fan_out", "full_batch", "gain", "getter",
-    "global_rank", "gradients_mean", "initializer_names", "is_parallel", "is_picture", "is_sharding_propagation", "made_folder",
-    "opt_init_args_register", "parallel_mode", "parameter_broadcast", "pipeline_stages", "profiled", "scaled", "tensor_operator_registry",
-    "two_seeds", "unscaled", "updated_parameter",
+    "StubTensor", "VirtualDatasetCell", "WarnedOnce", "assigned", "auto_parallel_context", "cached_primitive", "cell_attr_register",
+    "correct_fan", "current_network", "device_num", "enable_parallel_optimizer", "executor", "fan_in_and_fan_out", "filled_normal",
+    "filled_uniform", "full_batch", "gain", "getter", "global_rank", "gradients_mean", "graph_seed", "initializer_names", "is_parallel",
+    "is_picture", "is_sharding_propagation", "made_folder", "opt_init_args_register", "parallel_mode", "parameter_broadcast",
+    "pipeline_stages", "profiled", "scaled", "tensor_operator_registry", "unscaled", "updated_parameter",
 ]
 
 
@@ -114,6 +114,33 @@ def opt_init_args_register(fn: Callable[..., None]) -> Callable[..., None]:
     return initialised
 
 
+class WarnedOnce:
+    """A decorator: of all functions with one `key`, only the first call writes warnings to the logger; none does with `no_warning`."""
+
+    is_logged: ClassVar[dict[str, bool]] = {}
+
+    def __init__(self, logger: Any, key: str, no_warning: bool = False):
+        self._logger, self._key, self._no_warning = logger, key, no_warning
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def called(*arguments: Any, **named: Any) -> Any:
+            if not self._no_warning and not self.is_logged.get(self._key):
+                self.is_logged[self._key] = True
+                return function(*arguments, **named)
+            before, self._logger.warning = self._logger.warning, _nothing
+            try:
+                return function(*arguments, **named)
+            finally:
+                self._logger.warning = before
+
+        return called
+
+
+def _nothing(*arguments: Any, **named: Any) -> None:
+    """Write nothing."""
+
+
 def scaled(scale: Any, inputs: Any) -> Any:
     """Multiply a tensor, or each tensor of a tuple or list, by a scale; each keeps its dtype."""
     return mapped(inputs, lambda x: x * scale.astype(x.dtype)) if isinstance(inputs, (tuple, list)) else inputs * scale.astype(inputs.dtype)
@@ -138,6 +165,39 @@ def initializer_names(*aliases: str) -> Callable[[type], type]:
 def fan_in_and_fan_out(shape: Sequence[int]) -> tuple[int, int]:
     """Return fan_in and fan_out of a weight of a shape (out, in, *receptive); ValueError for fewer than two dimensions."""
     return fans("initializer", shape)
+
+
+def filled_normal(seed: int, array: np.ndarray[Any, Any], mean: float, sigma: float) -> None:
+    """Fill a Float32 array with normal numbers that a seed determines; RuntimeError for another dtype."""
+    _fill("_random_normal", array, np.random.default_rng(seed).normal, mean, sigma)
+
+
+def filled_uniform(seed: int, array: np.ndarray[Any, Any], low: float, high: float) -> None:
+    """Fill a Float32 array with numbers of [low, high) that a seed determines; RuntimeError for another dtype."""
+    _fill("_random_uniform", array, np.random.default_rng(seed).uniform, low, high)
+
+
+def _fill(name: str, array: np.ndarray[Any, Any], draw: Callable[..., Any], *numbers: float) -> None:
+    if array.dtype != np.float32:
+        raise RuntimeError(f"For '{name}', the array must be of float32, but got {array.dtype}.")
+    array[...] = draw(*numbers, array.shape)
+
+
+_layers: Counter[tuple[int, str]] = Counter()
+"""How many layers have asked `graph_seed`, by how often a seed was set and the name of the layer's operator."""
+
+
+def graph_seed(op_seed: int | None, kernel_name: str) -> tuple[int, int]:
+    """Return the two seeds of a layer that draws: that of `set_seed`, or 0, and its own; layers without one get different seeds.
+
+    op_seed      the layer's own seed; None or 0: none
+    kernel_name  the operator that draws
+    """
+    seed, place = get_seed() or 0, (times_seeded(), kernel_name)
+    if op_seed or not seed:
+        return seed, op_seed or 0
+    _layers[place] += 1
+    return seed, _layers[place] - 1
 
 
 def correct_fan(shape: Sequence[int], mode: str) -> int:
@@ -264,28 +324,6 @@ def is_picture(img: object) -> bool:
     """Return whether an object is an image of the package Pillow."""
     loaded = sys.modules.get("PIL.Image")
     return loaded is not None and isinstance(img, loaded.Image)
-
-
-def two_seeds(op_seed: int | None, kernel_name: str) -> tuple[int, int]:
-    """Return the seeds of a random operator: (0, 0) if neither a global seed nor its own is set, otherwise other numbers in each call.
-
-    op_seed      the operator's own seed, not negative
-    kernel_name  what calls are counted by
-
-    ValueError for a negative seed, TypeError for another type.
-    """
-    seed, own = get_seed() or 0, 0 if op_seed is None else op_seed
-    if not isinstance(own, int) or isinstance(own, bool):
-        raise TypeError(f"For '{kernel_name}', the argument 'seed' must be an int, but got {own!r} of type {type(own).__name__}.")
-    if own < 0:
-        raise ValueError(f"For '{kernel_name}', the argument 'seed' must not be negative, but got {own}.")
-    if seed == own == 0:
-        return 0, 0
-    calls = _calls.setdefault((kernel_name, own), itertools.count())
-    return seed % (2**31 - 1), (own + next(calls)) % (2**31 - 1)
-
-
-_calls: dict[tuple[str, int], Iterator[int]] = {}
 
 
 def updated_parameter(param: Parameter, new_param: Parameter, strict_load: bool = False) -> None:

@@ -56,17 +56,21 @@ _SEQUENCES = {"tanh": RnnSteps, "relu": RnnSteps, "gru": GruSteps, "lstm": LstmS
 _GATES = {"tanh": 1, "relu": 1, "gru": 3, "lstm": 4}
 
 
-class _Cell(Cell):
-    """One step of a layer: weight_ih [gates * hidden_size, input_size], weight_hh [gates * hidden_size, hidden_size], biases alike."""
+class RNNCellBase(Cell):
+    """The parameters of one step of a recurrent layer, for subclasses that define `construct`.
+
+    With g for `num_chunks`: weight_ih [g * hidden_size, input_size], weight_hh [g * hidden_size, hidden_size], and with `has_bias` bias_ih
+    and bias_hh [g * hidden_size] (otherwise None), all of `dtype`.  TypeError, ValueError for sizes that are not positive integers.
+    """
 
     _kind: str
 
-    def __init__(self, input_size: int, hidden_size: int, has_bias: bool, dtype: DType):
+    def __init__(self, input_size: int, hidden_size: int, has_bias: bool, num_chunks: int, dtype: DType = F32):
         super().__init__()
         self.has_bias = boolean(self, "has_bias", has_bias)
         self.hidden_size, self.input_size = positive(self, "hidden_size", hidden_size), positive(self, "input_size", input_size)
         dtype_argument(dtype)
-        rows, bound = _GATES[self._kind] * hidden_size, 1 / math.sqrt(hidden_size)
+        rows, bound = positive(self, "num_chunks", num_chunks) * hidden_size, 1 / math.sqrt(hidden_size)
 
         def drawn(name: str, *shape: int) -> Parameter:
             return Parameter(initializer(Uniform(bound), shape, dtype), name=name)
@@ -86,13 +90,13 @@ class _Cell(Cell):
         return _STEPS[self._kind](linear.dense(x, self.weight_ih, self.bias_ih), linear.dense(held[0], self.weight_hh, self.bias_hh), held)
 
 
-class RNNCell(_Cell):
+class RNNCell(RNNCellBase):
     """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu in place of tanh; x [n, input_size], h and the result [n, hidden_size]."""
 
     _kind = "tanh"
 
     def __init__(self, input_size: int, hidden_size: int, has_bias: bool = True, nonlinearity: str = "tanh", dtype: DType = F32):
-        super().__init__(input_size, hidden_size, has_bias, dtype)
+        super().__init__(input_size, hidden_size, has_bias, _GATES["tanh"], dtype)
         if not isinstance(nonlinearity, str):
             raise TypeError(f"For 'RNNCell', the argument 'nonlinearity' must be a str, but got {nonlinearity!r} "
                             f"of type {type(nonlinearity).__name__}.")
@@ -102,7 +106,7 @@ class RNNCell(_Cell):
         return self._step(x, (hx,), ("hx",))[0]
 
 
-class GRUCell(_Cell):
+class GRUCell(RNNCellBase):
     """h' = n + z * (h - n), with r, z = sigmoid(W_ih x + b_ih + W_hh h + b_hh) and n = tanh(W_in x + b_in + r * (W_hn h + b_hn)).
 
     x [n, input_size], h and the result [n, hidden_size]; the weights hold r, z and n one below the other.
@@ -111,13 +115,13 @@ class GRUCell(_Cell):
     _kind = "gru"
 
     def __init__(self, input_size: int, hidden_size: int, has_bias: bool = True, dtype: DType = F32):
-        super().__init__(input_size, hidden_size, has_bias, dtype)
+        super().__init__(input_size, hidden_size, has_bias, _GATES["gru"], dtype)
 
     def construct(self, x: Tensor, hx: Tensor) -> Tensor:
         return self._step(x, (hx,), ("hx",))[0]
 
 
-class LSTMCell(_Cell):
+class LSTMCell(RNNCellBase):
     """c' = f * c + i * g and h' = o * tanh(c'), where the gates i, f, g, o are sigmoid (g: tanh) of W_ih x + b_ih + W_hh h + b_hh.
 
     x [n, input_size], the state a tuple (h, c) of [n, hidden_size] each, the result (h', c'); the weights hold i, f, g and o one below the
@@ -127,7 +131,7 @@ class LSTMCell(_Cell):
     _kind = "lstm"
 
     def __init__(self, input_size: int, hidden_size: int, has_bias: bool = True, dtype: DType = F32):
-        super().__init__(input_size, hidden_size, has_bias, dtype)
+        super().__init__(input_size, hidden_size, has_bias, _GATES["lstm"], dtype)
 
     def construct(self, x: Tensor, hx: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         h, c = self._step(x, _pair(self, hx), ("hx[0]", "hx[1]"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import types
 from typing import Any
 
 import numpy as np
@@ -120,15 +121,6 @@ def test_settings_of_a_search_are_kept() -> None:
         costs.set_cost_model_context(alpha=2.0)
 
 
-def test_seeds_of_an_operator_differ_between_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.import_module("adjoint.compat.private"), "get_seed", lambda: None)
-    seeds = importlib.import_module("mindspore.common.seed")._get_graph_seed
-    assert seeds(0, "dropout") == seeds(None, "dropout") == (0, 0)
-    assert [seeds(5, "dropout") for _ in range(2)] == [(0, 5), (0, 6)]
-    with pytest.raises(ValueError, match="'seed' must not be negative"):
-        seeds(-1, "dropout")
-
-
 def test_helpers_of_training_scripts() -> None:
     wrap, callbacks = importlib.import_module("mindspore.nn.wrap"), importlib.import_module("mindspore.train.callback")
     assert wrap.cell_wrapper._VirtualDatasetCell(nn.ReLU())(Tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]
@@ -156,3 +148,53 @@ def test_an_initialiser_of_ones_own_is_found_by_name() -> None:
     finally:
         for name in ("half", "halves"):
             del space._INITIALIZER_ALIAS[name]
+
+
+def test_a_cell_of_a_recurrent_layer_may_be_defined_on_the_base_of_ours() -> None:
+    base = importlib.import_module("mindspore.nn.layer.rnn_cells").RNNCellBase
+
+    class Own(base):
+        def construct(self, x: Any, h: Any) -> Any:
+            return ms.ops.matmul(x, self.weight_ih.T) + ms.ops.matmul(h, self.weight_hh.T)
+
+    cell = Own(3, 2, False, num_chunks=4)
+    assert [(each.name, each.shape) for each in cell.get_parameters()] == [("weight_ih", (8, 3)), ("weight_hh", (8, 2))]
+    assert cell.bias_ih is None and cell(ms.ops.ones((1, 3)), ms.ops.ones((1, 2))).shape == (1, 8)
+    with pytest.raises(ValueError, match="hidden_size"):
+        base(3, 0, True, 3)
+
+
+def test_warnings_of_a_function_are_written_at_its_first_call() -> None:
+    written: list[str] = []
+    logger = types.SimpleNamespace(warning=written.append)
+    once = importlib.import_module("mindspore.log")._LogActionOnce
+
+    @once(logger, key="first call")
+    def made(x: int) -> int:
+        logger.warning(f"made {x}")
+        return x
+
+    assert [made(1), made(2)] == [1, 2] and written == ["made 1"]
+    logger.warning("after")
+    assert written == ["made 1", "after"] and once(logger, "other", no_warning=True)(made)(3) == 3 and len(written) == 2
+
+
+@pytest.mark.parametrize(("name", "numbers"), [("_random_normal", (1.0, 0.25)), ("_random_uniform", (0.5, 1.5))])
+def test_arrays_are_filled_by_a_seed(name: str, numbers: tuple[float, float]) -> None:
+    fill = getattr(importlib.import_module("mindspore._c_expression"), name)
+    first, again = np.zeros((40, 50), np.float32), np.zeros((40, 50), np.float32)
+    fill(7, first, *numbers)
+    fill(7, again, *numbers)
+    assert (first == again).all() and 0.98 < first.mean() < 1.02 and 0.2 < first.std() < 0.3
+    with pytest.raises(RuntimeError, match="float32"):
+        fill(7, np.zeros(3), *numbers)
+
+
+def test_layers_that_draw_have_seeds_of_their_own() -> None:
+    seeds = importlib.import_module("mindspore.common.seed")._get_graph_seed
+    before = ms.get_seed()
+    ms.set_seed(3)
+    try:
+        assert [seeds(0, "Dropout"), seeds(None, "Dropout"), seeds(5, "Dropout"), seeds(0, "Other")] == [(3, 0), (3, 1), (3, 5), (3, 0)]
+    finally:
+        ms.set_seed(before or 0)

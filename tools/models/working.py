@@ -7,7 +7,8 @@ answer is a line of JSON that begins with MARK, and says the error if there was 
 
     {"families": true}               the names of the models, by family
     {"size": NAME}                   how many numbers the model's parameters have
-    {"run": NAME, "mode": "eager"}   results, loss and gradients are written to FOLDER; `steps`: how many are timed, seconds of the shortest
+    {"run": NAME, "mode": "eager"}   results, loss and gradients are written to FOLDER; `steps`: how many are timed, the answer has the
+                                     seconds of the shortest; `draw`: the number of the data, 0 by default
 """
 
 # pyright: reportMissingImports=false
@@ -51,8 +52,13 @@ def without_chance() -> None:
     """Let dropout pass everything: the two frameworks draw different numbers."""
     from mindspore import nn, ops
 
-    nn.Dropout.construct = lambda self, x: x
-    ops.dropout = lambda input, *arguments, **named: input
+    def kept(self: Any, x: Any) -> Any:
+        return x
+
+    def all_kept(input: Any, *arguments: Any, **named: Any) -> Any:
+        return input
+
+    nn.Dropout.construct, ops.dropout = kept, all_kept  # a graph of MindSpore's takes no lambda of a line that does something else
 
 
 def answered(models: Any, asked: dict[str, Any], folder: Path, *, exact: bool) -> dict[str, Any]:
@@ -60,11 +66,15 @@ def answered(models: Any, asked: dict[str, Any], folder: Path, *, exact: bool) -
         return {"families": models.families()}
     if "size" in asked:
         return {"size": sum(int(np.prod(each.shape)) for each in models.build(asked["size"]).get_parameters())}
-    return run(models.task(asked["run"]), asked["mode"], asked.get("steps", 0), folder / file_of(asked["run"], asked["mode"]), exact)
+    import task
+
+    task.DRAWS[0] = asked.get("draw", 0)
+    file = folder / file_of(asked["run"], asked["mode"], task.DRAWS[0])
+    return run(models.task(asked["run"]), asked["mode"], asked.get("steps", 0), file, exact)
 
 
-def file_of(model: str, mode: str) -> str:
-    return f"{model.replace('/', '-')}.{mode}.npz"
+def file_of(model: str, mode: str, draw: int = 0) -> str:
+    return f"{model.replace('/', '-')}.{mode}{draw or ''}.npz"
 
 
 def run(task: Any, mode: str, steps: int, file: Path, exact: bool) -> dict[str, Any]:
@@ -77,7 +87,7 @@ def run(task: Any, mode: str, steps: int, file: Path, exact: bool) -> dict[str, 
         for each in task.network.get_parameters():
             if each.dtype == ms.float32:
                 each.set_dtype(ms.float64)
-    inputs = [ms.Tensor(each.astype(np.float64) if exact else each) for each in task.inputs]
+    inputs = [tensor(each, exact) if isinstance(each, np.ndarray) else each for each in task.inputs]
     weights = task.network.trainable_params()
     told: dict[str, Any] = {}
     found: dict[str, Any] = {}
@@ -105,6 +115,12 @@ def run(task: Any, mode: str, steps: int, file: Path, exact: bool) -> dict[str, 
         told["step error"] = f"{type(raised).__name__}: {str(raised).strip().partition(chr(10))[0]}"
     np.savez(file, **found)
     return told
+
+
+def tensor(array: np.ndarray[Any, Any], exact: bool) -> Any:
+    from mindspore import Tensor
+
+    return Tensor(array.astype(np.float64) if exact and array.dtype == np.float32 else array)
 
 
 def seconds(step: Any, inputs: list[Any]) -> float:

@@ -6,6 +6,7 @@ threads.  fan_in and fan_out of a weight of shape (out, in, *receptive) are in *
 
 from __future__ import annotations
 
+import inspect
 import math
 import numbers
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from adjoint import log
 from adjoint.foundation.diagnostics import float_of
 from adjoint.ir.storage import from_compute
 from adjoint.ir.types import DType
@@ -81,6 +83,28 @@ class Initializer:
         self._initialize(array)
 
 
+class _Scaled(Initializer):
+    """The base class of the initialisers whose first argument is a number."""
+
+    def __new__(cls, /, *arguments: Any, **named: Any) -> Any:
+        # MindSpore checks the number when it draws: programs write `Uniform(parameter)`, which fills nothing, and go on.
+        if arguments and hasattr(arguments[0], "asnumpy"):
+            return _OfTensor(cls, arguments[0])
+        return super().__new__(cls)
+
+
+class _OfTensor(Initializer):
+    """An initialiser that was made with a tensor in the place of a number: TypeError when it draws."""
+
+    def __init__(self, kind: type[Initializer], given: Any):
+        self._kind, self._given = kind, given
+
+    def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
+        argument = next(iter(inspect.signature(self._kind).parameters))
+        raise TypeError(f"For '{self._kind.__name__}', the argument '{argument}' must be a number, but got {self._given!r} "
+                        f"of type {type(self._given).__name__}.")
+
+
 def _number(name: str, argument: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"For '{name}', the argument '{argument}' must be a number, but got {value!r} of type {type(value).__name__}.")
@@ -117,31 +141,39 @@ def fans(name: str, shape: Sequence[int]) -> tuple[int, int]:
     return shape[1] * receptive, shape[0] * receptive
 
 
-class Zero(Initializer):
-    """Initialise with zeros."""
+class _Filling(Initializer):
+    """The base class of the initialisers that fill with one number."""
 
     draws = False
+
+    def __call__(self, array: Array) -> None:
+        """Fill a NumPy array in place.  A tensor is left as it is, with a warning, as MindSpore leaves it without one."""
+        if hasattr(array, "asnumpy"):
+            log.warning("'%s' fills NumPy arrays alone and leaves this tensor as it is: `x.set_data(initializer(...))` fills it.",
+                        type(self).__name__)
+            return
+        super().__call__(array)
+
+
+class Zero(_Filling):
+    """Initialise with zeros."""
 
     def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
         return np.zeros(shape)
 
 
-class One(Initializer):
+class One(_Filling):
     """Initialise with ones."""
-
-    draws = False
 
     def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> Array:
         return np.ones(shape)
 
 
-class Constant(Initializer):
+class Constant(_Filling):
     """Initialise every element with the same number.
 
     value  the number
     """
-
-    draws = False
 
     def __init__(self, value: float):
         self.value = _number("Constant", "value", value)
@@ -161,7 +193,7 @@ class Identity(Initializer):
         return np.eye(*shape)
 
 
-class Uniform(Initializer):
+class Uniform(_Scaled):
     """Initialise with numbers drawn uniformly from [-scale, scale), by default from [-0.07, 0.07).
 
     scale  the bound; ValueError or TypeError if it is not a finite number that is at least 0
@@ -174,7 +206,7 @@ class Uniform(Initializer):
         return generator.uniform(-self.scale, self.scale, shape)
 
 
-class Normal(Initializer):
+class Normal(_Scaled):
     """Initialise with normal numbers.
 
     sigma  the standard deviation, 0.01 by default; ValueError if it is negative
@@ -188,7 +220,7 @@ class Normal(Initializer):
         return generator.normal(self.mean, self.sigma, shape)
 
 
-class TruncatedNormal(Initializer):
+class TruncatedNormal(_Scaled):
     """Initialise with normal numbers; a number outside of [a, b] is drawn again.
 
     sigma  the standard deviation, 0.01 by default; ValueError if it is negative
@@ -217,7 +249,7 @@ class TruncatedNormal(Initializer):
         return values
 
 
-class XavierUniform(Initializer):
+class XavierUniform(_Scaled):
     """Initialise uniformly in +-gain*sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010).
 
     gain  a factor, 1 by default; ValueError if it is negative
@@ -231,7 +263,7 @@ class XavierUniform(Initializer):
         return generator.uniform(-bound, bound, shape)
 
 
-class XavierNormal(Initializer):
+class XavierNormal(_Scaled):
     """Initialise with normal numbers of deviation gain*sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio 2010).
 
     gain  a factor, 1 by default; ValueError if it is negative
@@ -247,7 +279,7 @@ class XavierNormal(Initializer):
 _GAINS = {"sigmoid": 1.0, "linear": 1.0, "tanh": 5.0 / 3.0, "relu": math.sqrt(2.0)}
 
 
-class _He(Initializer):
+class _He(_Scaled):
     def __init__(self, negative_slope: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"):
         name = type(self).__name__
         if not isinstance(mode, str) or mode not in ("fan_in", "fan_out"):
@@ -278,7 +310,7 @@ class HeNormal(_He):
         return generator.normal(0.0, self.deviation(shape), shape)
 
 
-class VarianceScaling(Initializer):
+class VarianceScaling(_Scaled):
     """Initialise with random numbers whose variance is scale / n.
 
     scale         the factor, 1 by default; ValueError if it is not greater than 0
@@ -314,7 +346,7 @@ _CUT_DEVIATION = 0.87962566103423978
 """The standard deviation of a standard normal number that is conditioned to lie in [-2, 2]."""
 
 
-class Orthogonal(Initializer):
+class Orthogonal(_Scaled):
     """Initialise with `gain` times a matrix (n, rest) with orthonormal rows or columns, whichever are fewer (Saxe et al. 2013).
 
     gain  a factor, 1 by default
@@ -364,7 +396,7 @@ class Dirac(Initializer):
         return values
 
 
-class Sparse(Initializer):
+class Sparse(_Scaled):
     """Initialise a matrix with normal numbers, and set a share of each column to 0 (Martens 2010).
 
     sparsity  the share, from 0 to 1; otherwise ValueError

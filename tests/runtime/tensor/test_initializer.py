@@ -69,6 +69,17 @@ def test_filling_an_array() -> None:
     assert (array != 0).all()
 
 
+def test_a_tensor_in_the_place_of_an_array_or_a_number(caplog: pytest.LogCaptureFixture) -> None:
+    # MindSpore lets both pass, which do nothing, and collections of models have them.
+    weight = ms.Parameter(ms.Tensor([[1.0, 2.0]]))
+    initializers.Constant(7.0)(weight)
+    assert weight.tolist() == [[1.0, 2.0]] and "leaves this tensor as it is" in caplog.text
+    with pytest.raises(TypeError, match="'scale' must be a number, but got Parameter"):
+        initializer(initializers.Uniform(weight), (2, 3))
+    with pytest.raises(TypeError, match="NumPy array"):
+        initializers.HeNormal()(weight)
+
+
 def test_an_initializer_of_ones_own() -> None:
     class Rising(initializers.Initializer):
         def draw(self, shape: tuple[int, ...], generator: np.random.Generator) -> np.ndarray[Any, Any]:
