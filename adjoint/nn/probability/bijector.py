@@ -75,25 +75,25 @@ class Bijector(Parameterised):
         """Return a parameter in the type of an argument."""
         return para.astype(value.dtype, copy=False)
 
-    def _defined(self, name: str, value: Any, *args: Any, **kwargs: Any) -> Any:
+    def _defined(self, /, name: str, value: Any, *args: Any, **kwargs: Any) -> Any:
         method = getattr(self, f"_{name}", None)
         if method is None:
             raise NotImplementedError(f"For '{type(self).__name__}', {name} is not defined.")
         return method(value, *args, **kwargs)
 
-    def forward(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, /, value: Any, *args: Any, **kwargs: Any) -> Any:
         """Return the function of `value`, element by element."""
         return self._defined("forward", value, *args, **kwargs)
 
-    def inverse(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+    def inverse(self, /, value: Any, *args: Any, **kwargs: Any) -> Any:
         """Return the number whose function is `value`."""
         return self._defined("inverse", value, *args, **kwargs)
 
-    def forward_log_jacobian(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+    def forward_log_jacobian(self, /, value: Any, *args: Any, **kwargs: Any) -> Any:
         """Return the logarithm of the absolute slope of the function at `value`."""
         return self._defined("forward_log_jacobian", value, *args, **kwargs)
 
-    def inverse_log_jacobian(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+    def inverse_log_jacobian(self, /, value: Any, *args: Any, **kwargs: Any) -> Any:
         """Return the logarithm of the absolute slope of the inverse at `value`."""
         return self._defined("inverse_log_jacobian", value, *args, **kwargs)
 
@@ -101,12 +101,12 @@ class Bijector(Parameterised):
         """Return where the function falls, as a Tensor of bools; None: nowhere."""
         return None
 
-    def construct(self, name: str, *args: Any, **kwargs: Any) -> Any:
+    def construct(self, /, name: str, *args: Any, **kwargs: Any) -> Any:
         if name not in ("forward", "inverse", "forward_log_jacobian", "inverse_log_jacobian"):
             raise NotImplementedError(f"For '{type(self).__name__}', there is no method {name!r}.")
         return getattr(self, name)(*args, **kwargs)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], Transformable):
             return args[0].transformed_by(self)
         return super().__call__(*args, **kwargs)
@@ -329,16 +329,16 @@ class Invert(Bijector):
     def bijector(self) -> Bijector:
         return self._bijector
 
-    def inverse(self, y: Any, *args: Any, **kwargs: Any) -> Any:
+    def inverse(self, /, y: Any, *args: Any, **kwargs: Any) -> Any:
         return self._bijector.forward(y, *args, **kwargs)
 
-    def forward(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, /, x: Any, *args: Any, **kwargs: Any) -> Any:
         return self._bijector.inverse(x, *args, **kwargs)
 
-    def inverse_log_jacobian(self, y: Any, *args: Any, **kwargs: Any) -> Any:
+    def inverse_log_jacobian(self, /, y: Any, *args: Any, **kwargs: Any) -> Any:
         return self._bijector.forward_log_jacobian(y, *args, **kwargs)
 
-    def forward_log_jacobian(self, x: Any, *args: Any, **kwargs: Any) -> Any:
+    def forward_log_jacobian(self, /, x: Any, *args: Any, **kwargs: Any) -> Any:
         return self._bijector.inverse_log_jacobian(x, *args, **kwargs)
 
     def falls(self) -> Tensor | None:

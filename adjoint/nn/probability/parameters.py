@@ -112,7 +112,7 @@ class Parameterised(Cell):
         sizes = self._broadcast(*(x.shape for x in chosen))
         return [x if x.shape == sizes else shapes.broadcast_to(x, sizes) for x in chosen]
 
-    def _shown(self, **titles: Tensor | None) -> str:
+    def _shown(self, /, **titles: Tensor | None) -> str:
         """Return the parameters for `repr`: the numbers, or the shape of many."""
         if not self.is_scalar_batch:
             return f"batch_shape = {self._batch_shape}"

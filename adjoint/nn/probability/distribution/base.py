@@ -62,7 +62,7 @@ class Distribution(Transformable):
     def _defines(self, name: str) -> bool:
         return hasattr(type(self), f"_{name}")
 
-    def _defined(self, name: str, *args: Any, **kwargs: Any) -> Any:
+    def _defined(self, /, name: str, *args: Any, **kwargs: Any) -> Any:
         if not self._defines(name):
             self._missing(name)
         return getattr(self, f"_{name}")(*args, **kwargs)
@@ -84,19 +84,19 @@ class Distribution(Transformable):
 
     # Probabilities -----------------------------------------------------------------------------------------------------
 
-    def prob(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+    def prob(self, /, value: Any, *args: Any, **kwargs: Any) -> Any:
         """Return the density at `value`, or the probability of a whole number."""
         if self._defines("prob"):
             return self._defined("prob", value, *args, **kwargs)
         return exp(self._defined("log_prob", value, *args, **kwargs)) if self._defines("log_prob") else self._missing("prob")
 
-    def log_prob(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+    def log_prob(self, /, value: Any, *args: Any, **kwargs: Any) -> Any:
         """Return the logarithm of `prob`."""
         if self._defines("log_prob"):
             return self._defined("log_prob", value, *args, **kwargs)
         return log(self._defined("prob", value, *args, **kwargs)) if self._defines("prob") else self._missing("log_prob")
 
-    def cdf(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+    def cdf(self, /, value: Any, *args: Any, **kwargs: Any) -> Any:
         """Return the probability of numbers up to `value`."""
         if self._defines("cdf"):
             return self._defined("cdf", value, *args, **kwargs)
@@ -106,13 +106,13 @@ class Distribution(Transformable):
             return 1.0 - self.survival_function(value, *args, **kwargs)
         return self._missing("cdf")
 
-    def log_cdf(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+    def log_cdf(self, /, value: Any, *args: Any, **kwargs: Any) -> Any:
         """Return the logarithm of `cdf`."""
         if self._defines("log_cdf"):
             return self._defined("log_cdf", value, *args, **kwargs)
         return log(self.cdf(value, *args, **kwargs))
 
-    def survival_function(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+    def survival_function(self, /, value: Any, *args: Any, **kwargs: Any) -> Any:
         """Return the probability of numbers above `value`."""
         if self._defines("survival_function"):
             return self._defined("survival_function", value, *args, **kwargs)
@@ -122,7 +122,7 @@ class Distribution(Transformable):
             return 1.0 - self.cdf(value, *args, **kwargs)
         return self._missing("survival_function")
 
-    def log_survival(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+    def log_survival(self, /, value: Any, *args: Any, **kwargs: Any) -> Any:
         """Return the logarithm of `survival_function`."""
         if self._defines("log_survival"):
             return self._defined("log_survival", value, *args, **kwargs)
@@ -130,31 +130,31 @@ class Distribution(Transformable):
 
     # Moments and information -------------------------------------------------------------------------------------------
 
-    def mean(self, *args: Any, **kwargs: Any) -> Any:
+    def mean(self, /, *args: Any, **kwargs: Any) -> Any:
         """Return the mean."""
         return self._defined("mean", *args, **kwargs)
 
-    def mode(self, *args: Any, **kwargs: Any) -> Any:
+    def mode(self, /, *args: Any, **kwargs: Any) -> Any:
         """Return the number that is the most likely."""
         return self._defined("mode", *args, **kwargs)
 
-    def sd(self, *args: Any, **kwargs: Any) -> Any:
+    def sd(self, /, *args: Any, **kwargs: Any) -> Any:
         """Return the standard deviation."""
         if self._defines("sd"):
             return self._defined("sd", *args, **kwargs)
         return sqrt(self._defined("var", *args, **kwargs)) if self._defines("var") else self._missing("sd")
 
-    def var(self, *args: Any, **kwargs: Any) -> Any:
+    def var(self, /, *args: Any, **kwargs: Any) -> Any:
         """Return the variance."""
         if self._defines("var"):
             return self._defined("var", *args, **kwargs)
         return square(self._defined("sd", *args, **kwargs)) if self._defines("sd") else self._missing("var")
 
-    def entropy(self, *args: Any, **kwargs: Any) -> Any:
+    def entropy(self, /, *args: Any, **kwargs: Any) -> Any:
         """Return the mean of -log_prob, in nats."""
         return self._defined("entropy", *args, **kwargs)
 
-    def kl_loss(self, dist: str, *args: Any, **kwargs: Any) -> Any:
+    def kl_loss(self, /, dist: str, *args: Any, **kwargs: Any) -> Any:
         """Return the Kullback-Leibler divergence from a distribution of the same kind: the mean of log_prob less its log_prob.
 
         dist  the name of the kind
@@ -164,7 +164,7 @@ class Distribution(Transformable):
         """
         return self._defined("kl_loss", dist, *args, **kwargs)
 
-    def cross_entropy(self, dist: str, *args: Any, **kwargs: Any) -> Any:
+    def cross_entropy(self, /, dist: str, *args: Any, **kwargs: Any) -> Any:
         """Return the mean of the other distribution's -log_prob; arguments as of `kl_loss`."""
         if self._defines("cross_entropy"):
             return self._defined("cross_entropy", dist, *args, **kwargs)
@@ -172,7 +172,7 @@ class Distribution(Transformable):
         own = {name: value for name, value in kwargs.items() if not name.endswith("_b")}
         return self.kl_loss(dist, *args, **kwargs) + self.entropy(*args[len(self.parameter_names):], **own)
 
-    def sample(self, *args: Any, **kwargs: Any) -> Any:
+    def sample(self, /, *args: Any, **kwargs: Any) -> Any:
         """Return random numbers: sample(shape=(), ...), of the requested shape followed by that of the parameters.
 
         Gradients reach the parameters where a sample is a smooth function of them and of numbers without parameters.
@@ -183,11 +183,11 @@ class Distribution(Transformable):
         """Return the name of the kind, as `kl_loss` takes it."""
         return self._defined("get_dist_type")
 
-    def get_dist_args(self, *args: Any, **kwargs: Any) -> Any:
+    def get_dist_args(self, /, *args: Any, **kwargs: Any) -> Any:
         """Return the parameters, as a tuple of Tensors."""
         return self._defined("get_dist_args", *args, **kwargs)
 
-    def construct(self, name: str, *args: Any, **kwargs: Any) -> Any:
+    def construct(self, /, name: str, *args: Any, **kwargs: Any) -> Any:
         if name not in _METHODS:
             self._missing(str(name))
         return getattr(self, name)(*args, **kwargs)
@@ -234,30 +234,30 @@ class TransformedDistribution(Distribution):
     def is_linear_transformation(self) -> bool:
         return self._bijector.is_constant_jacobian
 
-    def _log_prob(self, value: Any, *args: Any, **kwargs: Any) -> Tensor:
+    def _log_prob(self, /, value: Any, *args: Any, **kwargs: Any) -> Tensor:
         value = self._check_value(value, "value")
         return self._distribution.log_prob(self._bijector.inverse(value), *args, **kwargs) + self._bijector.inverse_log_jacobian(value)
 
-    def _below(self, value: Any, below: str, above: str, *args: Any, **kwargs: Any) -> Tensor:
+    def _below(self, /, value: Any, below: str, above: str, *args: Any, **kwargs: Any) -> Tensor:
         """Return a probability of the distribution: the first one where the bijector rises, the second one where it falls."""
         x = self._bijector.inverse(self._check_value(value, "value"))
         rising = getattr(self._distribution, below)(x, *args, **kwargs)
         falls = self._bijector.falls()
         return rising if falls is None else where(falls, getattr(self._distribution, above)(x, *args, **kwargs), rising)
 
-    def _cdf(self, value: Any, *args: Any, **kwargs: Any) -> Tensor:
+    def _cdf(self, /, value: Any, *args: Any, **kwargs: Any) -> Tensor:
         return self._below(value, "cdf", "survival_function", *args, **kwargs)
 
-    def _log_cdf(self, value: Any, *args: Any, **kwargs: Any) -> Tensor:
+    def _log_cdf(self, /, value: Any, *args: Any, **kwargs: Any) -> Tensor:
         return self._below(value, "log_cdf", "log_survival", *args, **kwargs)
 
-    def _survival_function(self, value: Any, *args: Any, **kwargs: Any) -> Tensor:
+    def _survival_function(self, /, value: Any, *args: Any, **kwargs: Any) -> Tensor:
         return self._below(value, "survival_function", "cdf", *args, **kwargs)
 
-    def _log_survival(self, value: Any, *args: Any, **kwargs: Any) -> Tensor:
+    def _log_survival(self, /, value: Any, *args: Any, **kwargs: Any) -> Tensor:
         return self._below(value, "log_survival", "log_cdf", *args, **kwargs)
 
-    def _mean(self, *args: Any, **kwargs: Any) -> Tensor:
+    def _mean(self, /, *args: Any, **kwargs: Any) -> Tensor:
         if not self.is_linear_transformation:
             raise ValueError(f"For '{type(self).__name__}', the mean is known only of linear bijectors, but got {self._bijector.name!r}.")
         return self._bijector.forward(self._distribution.mean(*args, **kwargs))

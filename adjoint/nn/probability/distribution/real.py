@@ -48,7 +48,7 @@ class _Located(Distribution):
     def _get_dist_type(self) -> str:
         return type(self).__name__
 
-    def _get_dist_args(self, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+    def _get_dist_args(self, /, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
         return self._both(*args, **kwargs)
 
     def _both(self, place: Any = None, width: Any = None) -> tuple[Tensor, Tensor]:
@@ -196,13 +196,13 @@ class Cauchy(_Loc):
     def _undefined(self, what: str) -> NoReturn:
         raise ValueError(f"For 'Cauchy', there is no {what}: its integral does not converge.")
 
-    def _mean(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def _mean(self, /, *args: Any, **kwargs: Any) -> NoReturn:
         self._undefined("mean")
 
-    def _sd(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def _sd(self, /, *args: Any, **kwargs: Any) -> NoReturn:
         self._undefined("standard deviation")
 
-    def _var(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def _var(self, /, *args: Any, **kwargs: Any) -> NoReturn:
         self._undefined("variance")
 
     def _entropy(self, loc: Any = None, scale: Any = None) -> Tensor:
