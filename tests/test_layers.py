@@ -35,7 +35,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("runtime.graphs",),
     ("runtime.inspection",),
     ("communication",),
-    ("ops", "amp", "common", "context", "dtype", "mindrecord", "watch"),
+    ("ops", "amp", "common", "context", "dtype", "mindrecord", "profiler", "watch"),
     ("nn", "numpy", "dataset", "testing"),
     ("experimental", "mint", "parallel", "scipy", "transformations"),
     ("train", "export"),

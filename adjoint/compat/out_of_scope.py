@@ -17,13 +17,12 @@ _BAYESIAN = "a layer with a Parameter for each number of a `distribution.Normal`
 _DERIVATIVES = "`grad` of a gradient's entries, `vjp` and `jvp` give rows and columns of Jacobians and Hessians"
 _BATCH = "write the axis of the batch out, as in `ops.bmm`"
 _OPERATOR = "compose it of operators that are here, or compute it with NumPy on `x.asnumpy()` where no gradient is needed"
-_TOOL = "Python's own profilers and debuggers; `adjoint dump-ir` shows the graphs"
 _SHARDING = "each process holds the whole network: data parallelism is what is here"
 
 PLACES = {
     "boost": _SHARDING, "device_context": _DEVICES, "device_manager": _DEVICES, "nn.probability.bnn_layers": _BAYESIAN, "hal": _DEVICES,
     "multiprocessing": "Python's own `multiprocessing`", "nn.sparse": _SPARSE, "numpy.fft": _COMPLEX, "onnx": _FILES, "parallel": _SHARDING,
-    "profiler": _TOOL, "rewrite": "change the Python of the network", "runtime": _DEVICES, "safeguard": _FILES, "scipy": _SCIPY,
+    "rewrite": "change the Python of the network", "runtime": _DEVICES, "safeguard": _FILES, "scipy": _SCIPY,
     "common.sparse_tensor": _SPARSE, "ops.function.sparse_func": _SPARSE, "ops.function.sparse_unary_func": _SPARSE,
     "ops.operations.sparse_ops": _SPARSE, "ops.operations.custom_ops": _CUSTOM, "ops.function.fft_func": _COMPLEX,
     "nn.grad": _DERIVATIVES, "dataset.audio": "a library for sound, in the function of a `dataset.GeneratorDataset`",
@@ -44,7 +43,6 @@ NAMES = {
     **dict.fromkeys(("load", "load_mindir", "save_mindir", "export_split_mindir", "obfuscate_ckpt",
                      "load_obf_params_into_net"), _FILES),
     **dict.fromkeys(("jacfwd", "jacrev", "linearize", "Jvp", "Vjp"), _DERIVATIVES), "vmap": _BATCH,
-    **dict.fromkeys(("Profiler", "EnvProfiler", "DynamicProfilerMonitor"), _TOOL),
     **dict.fromkeys(("SymbolTree", "Node", "NodeType", "ScopedValue", "ValueType"), PLACES["rewrite"]),
     **dict.fromkeys(("MemPool", "PluggableAllocator", "use_mem_pool", "memory_replay"), _DEVICES),
     **dict.fromkeys(("Layout", "shard", "parameter_broadcast", "build_searched_strategy", "load_distributed_checkpoint",

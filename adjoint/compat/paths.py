@@ -32,7 +32,7 @@ OURS_TOO = frozenset({
     "_checkparam",
     "mindspore", "amp", "common", "common.dtype", "common.initializer", "common.parameter", "common.tensor", "communication", "context",
     "dataset", "dataset.text", "dataset.transforms", "dataset.vision", "mint", "mint.nn", "mint.nn.functional", "mint.optim", "nn",
-    "numpy", "ops", "ops.composite", "ops.functional", "ops.operations", "parallel", "train",
+    "numpy", "ops", "ops.composite", "ops.functional", "ops.operations", "parallel", "profiler", "train",
 })
 """Places that also have names which our module has and MindSpore 2.10 lacks: those of its other versions, and our own."""
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import linecache
 import math
+import os
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from adjoint.foundation.dataclass import dataclass
 from adjoint.foundation.diagnostics import At, is_ours, user_place
+from adjoint.foundation.files import write_file
 from adjoint.ir.ops.fused import Fused
 from adjoint.runtime.execution.run import Block, LoggingBlock
 from adjoint.runtime.memory.watching import Observation, observed
@@ -20,6 +24,8 @@ __all__ = ["OpTime", "OpTimes", "times"]
 
 _SHOWN = 25
 """Limit of the rows that the table shows."""
+_MOST = 1_000_000
+"""Limit of the launches that are kept for a trace; later ones are in the rows only."""
 _WIDTH = 60
 """Limit of the characters of a line of the program in the table."""
 
@@ -41,11 +47,12 @@ class OpTime:
 
 
 class OpTimes:
-    """Collects the time of each operator in a `with times()` block; `str()` shows it as a table."""
+    """Collects the time of each operator in a `with times()` block; `str()` shows it as a table, `save` writes it as a trace."""
 
     def __init__(self) -> None:
         self._begin, self._end = time.perf_counter(), math.nan
         self._rows: dict[tuple[str, At | None], OpTime] = {}
+        self._launches: list[tuple[OpTime, float, float]] = []
 
     @property
     def seconds(self) -> float:
@@ -74,6 +81,21 @@ class OpTimes:
         lines.append(f"{1e3 * inside:8.3f} ms in kernels of {1e3 * self.seconds:.3f} ms, of which some is the time of measuring")
         return "\n".join(lines)
 
+    def save(self, path: str) -> None:
+        """Write each launch, with its beginning, its length and its line, as a trace in the format of Chrome, which Perfetto and
+        chrome://tracing show.  OSError for a file that cannot be written.
+
+        The first million launches are in it.
+        """
+        process = os.getpid()
+        events: list[dict[str, Any]] = [
+            {"ph": "M", "pid": process, "tid": 1, "name": "thread_name", "args": {"name": "kernels"}},
+            *({"ph": "X", "pid": process, "tid": 1, "name": row.op or "loop", "ts": 1e6 * begin, "dur": 1e6 * seconds,
+               "args": {} if row.place is None else {"line": f"{row.place.file}:{row.place.line}"}}
+              for row, begin, seconds in self._launches),
+        ]
+        write_file(path, [json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}).encode()])
+
     def _add(self, launched: Observation) -> None:
         node = launched.node
         place = None if node is None else user_place(node.loc)
@@ -82,7 +104,10 @@ class OpTimes:
         name = _name(launched)
         row = self._rows.setdefault((name, place), OpTime(name, place))
         row.calls += launched.last
-        row.seconds += launched.nanoseconds * 1e-9
+        seconds = launched.nanoseconds * 1e-9
+        row.seconds += seconds
+        if len(self._launches) < _MOST:
+            self._launches.append((row, time.perf_counter() - self._begin - seconds, seconds))
 
 
 def _name(launched: Observation) -> str:
