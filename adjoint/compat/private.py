@@ -8,7 +8,8 @@ import inspect
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
@@ -45,8 +46,14 @@ class _Executor:
     def sync(self) -> None:
         """Do nothing: operators have finished when they return."""
 
+    def set_grad_flag(self, flag: bool) -> None:
+        """Do nothing: what a gradient is taken of is recorded, and nothing else."""
+
 
 executor = _Executor()
+compiled_cells: dict[int, Any] = {}
+"""Where MindSpore keeps what it has compiled of cells that programs make at run time; here nothing reads it."""
+NO_PICTURE = "The argument 'img' must be an image of Pillow, but got {}. `Decode` and `ToPIL` make one."
 
 
 def getter(setting: str) -> Callable[[], Any]:
@@ -318,6 +325,12 @@ class VirtualDatasetCell(Cell):
 
 def current_network(net: Cell) -> None:
     """Do nothing: a checkpoint is written from the network that is given to it."""
+
+
+@contextmanager
+def no_init_parameters() -> Iterator[None]:
+    """Do nothing: Parameters that are made in a `with` block are initialised as always, and a checkpoint that is loaded replaces them."""
+    yield
 
 
 def is_picture(img: object) -> bool:

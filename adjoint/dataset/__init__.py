@@ -6,6 +6,7 @@ from adjoint.dataset import config, text, transforms, vision
 from adjoint.dataset.absent import OBSMindDataset, TFRecordDataset
 from adjoint.dataset.annotated import CocoDataset, ManifestDataset, VOCDataset
 from adjoint.dataset.batching import BatchInfo
+from adjoint.dataset.cache import DatasetCache
 from adjoint.dataset.callbacks import DSCallback
 from adjoint.dataset.cifar import Cifar10Dataset, Cifar100Dataset
 from adjoint.dataset.corpora import (
@@ -26,7 +27,7 @@ from adjoint.dataset.corpora import (
     YahooAnswersDataset,
     YelpReviewDataset,
 )
-from adjoint.dataset.dataset import Dataset
+from adjoint.dataset.dataset import ConcatDataset, Dataset
 from adjoint.dataset.dataset import zip_datasets as zip
 from adjoint.dataset.digits import EMnistDataset, FashionMnistDataset, KMnistDataset, MnistDataset, QMnistDataset
 from adjoint.dataset.folders import CelebADataset, ImageFolderDataset
@@ -60,26 +61,39 @@ from adjoint.dataset.samplers import (
     WeightedRandomSampler,
 )
 from adjoint.dataset.schema import Schema
+from adjoint.dataset.steps import (
+    BatchDataset,
+    FilterDataset,
+    MapDataset,
+    ProjectDataset,
+    RenameDataset,
+    RepeatDataset,
+    ShuffleDataset,
+    SkipDataset,
+    TakeDataset,
+    ZipDataset,
+)
 from adjoint.dataset.texts import CSVDataset, TextFileDataset
 from adjoint.foundation.diagnostics import missing_name
 
 __all__ = [
-    "AGNewsDataset", "AmazonReviewDataset", "BatchInfo", "CLUEDataset", "CSVDataset", "Caltech256Dataset", "CelebADataset",
-    "Cifar100Dataset", "Cifar10Dataset", "CoNLL2000Dataset", "CocoDataset", "DBpediaDataset", "DIV2KDataset", "DSCallback", "Dataset",
-    "DistributedSampler", "EMnistDataset", "EnWik9Dataset", "FakeImageDataset", "FashionMnistDataset", "FlickrDataset", "Food101Dataset",
-    "GeneratorDataset", "IMDBDataset", "IWSLT2016Dataset", "IWSLT2017Dataset", "ImageFolderDataset", "KMnistDataset", "LSUNDataset",
-    "ManifestDataset", "MappableDataset", "MindDataset", "MnistDataset", "Multi30kDataset", "NumpySlicesDataset", "OBSMindDataset",
-    "OmniglotDataset", "PKSampler", "PaddedDataset", "PennTreebankDataset", "Places365Dataset", "QMnistDataset", "RandomDataset",
-    "RandomSampler", "RenderedSST2Dataset", "SBUDataset", "SQuADDataset", "SST2Dataset", "STL10Dataset", "SUN397Dataset", "SVHNDataset",
-    "Sampler", "Schema", "SemeionDataset", "SequentialSampler", "Shuffle", "SogouNewsDataset", "SubsetRandomSampler", "SubsetSampler",
-    "TFRecordDataset", "TextFileDataset", "UDPOSDataset", "USPSDataset", "VOCDataset", "WeightedRandomSampler", "WikiTextDataset",
-    "YahooAnswersDataset", "YelpReviewDataset", "config", "text", "transforms", "vision", "zip",
+    "AGNewsDataset", "AmazonReviewDataset", "BatchDataset", "BatchInfo", "CLUEDataset", "CSVDataset", "Caltech256Dataset", "CelebADataset",
+    "Cifar100Dataset", "Cifar10Dataset", "CoNLL2000Dataset", "CocoDataset", "ConcatDataset", "DBpediaDataset", "DIV2KDataset", "DSCallback",
+    "Dataset", "DatasetCache", "DistributedSampler", "EMnistDataset", "EnWik9Dataset", "FakeImageDataset", "FashionMnistDataset",
+    "FilterDataset", "FlickrDataset", "Food101Dataset", "GeneratorDataset", "IMDBDataset", "IWSLT2016Dataset", "IWSLT2017Dataset",
+    "ImageFolderDataset", "KMnistDataset", "LSUNDataset", "ManifestDataset", "MapDataset", "MappableDataset", "MindDataset", "MnistDataset",
+    "Multi30kDataset", "NumpySlicesDataset", "OBSMindDataset", "OmniglotDataset", "PKSampler", "PaddedDataset", "PennTreebankDataset",
+    "Places365Dataset", "ProjectDataset", "QMnistDataset", "RandomDataset", "RandomSampler", "RenameDataset", "RenderedSST2Dataset",
+    "RepeatDataset", "SBUDataset", "SQuADDataset", "SST2Dataset", "STL10Dataset", "SUN397Dataset", "SVHNDataset", "Sampler", "Schema",
+    "SemeionDataset", "SequentialSampler", "Shuffle", "ShuffleDataset", "SkipDataset", "SogouNewsDataset", "SubsetRandomSampler",
+    "SubsetSampler", "TFRecordDataset", "TakeDataset", "TextFileDataset", "UDPOSDataset", "USPSDataset", "VOCDataset",
+    "WeightedRandomSampler", "WikiTextDataset", "YahooAnswersDataset", "YelpReviewDataset", "ZipDataset", "config", "text", "transforms",
+    "vision", "zip",
 ]
 
 _FILES = "a `GeneratorDataset` whose source reads the files"
 INSTEAD = {
     "WaitedDSCallback": "`DSCallback`: rows are made on demand, so its steps begin after the training step before",
-    "DatasetCache": "a `NumpySlicesDataset` over what was computed once",
     "serialize": "the program that makes the pipeline", "deserialize": "the program that makes the pipeline",
     **dict.fromkeys(("Flowers102Dataset", "Caltech101Dataset", "CityscapesDataset", "KITTIDataset", "LFWDataset", "PhotoTourDataset",
                      "SBDataset", "WIDERFaceDataset"), _FILES),

@@ -130,7 +130,7 @@ def check_source(num_samples: Any, num_parallel_workers: Any, shuffle: Any, samp
             raise RuntimeError("sampler and num_samples cannot be specified at the same time.")
     check_sharding(num_shards, shard_id)
     if cache is not None:
-        raise NotImplementedError("adjoint has no dataset cache server: leave 'cache' out.")
+        raise RuntimeError("There is no cache server: leave 'cache' out, or compute the rows once and give them to a `NumpySlicesDataset`.")
 
 
 def workers_of(num_parallel_workers: Any) -> int | None:

@@ -369,3 +369,24 @@ def test_operations_see_what_the_program_tells_between_two_rows() -> None:
     ):
         with pytest.raises(kind, match=text):
             call()
+
+
+def test_steps_have_names() -> None:
+    data = ds.NumpySlicesDataset(np.arange(6), shuffle=False)
+    made = {"Batch": data.batch(2), "Repeat": data.repeat(2), "Map": data.map(lambda x: x), "Shuffle": data.shuffle(2),
+            "Skip": data.skip(1), "Take": data.take(2), "Zip": ds.zip((data, data.rename("column_0", "b"))), "Rename": data.rename("column_0", "b"),
+            "Project": data.project(["column_0"]), "Filter": data.filter(lambda x: True), "Concat": data + data}
+    for name, found in made.items():
+        assert [kind for kind in made if isinstance(found, getattr(ds, f"{kind}Dataset"))] == [name]
+    with pytest.raises(TypeError, match="'BatchDataset' is made by a method"):
+        ds.BatchDataset(data, 2)
+
+
+def test_a_cache_without_a_server() -> None:
+    cache = ds.DatasetCache(1, size=0)
+    for wrong in (lambda: ds.ImageFolderDataset(".", cache=cache), cache.get_stat):
+        with pytest.raises(RuntimeError, match="no cache server"):
+            wrong()
+    for given, kind in ((0, ValueError), (2**32, ValueError), ("a", TypeError)):
+        with pytest.raises(kind, match="session_id"):
+            ds.DatasetCache(given)
