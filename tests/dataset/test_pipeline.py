@@ -373,8 +373,9 @@ def test_operations_see_what_the_program_tells_between_two_rows() -> None:
 
 def test_steps_have_names() -> None:
     data = ds.NumpySlicesDataset(np.arange(6), shuffle=False)
+    renamed = data.rename("column_0", "b")
     made = {"Batch": data.batch(2), "Repeat": data.repeat(2), "Map": data.map(lambda x: x), "Shuffle": data.shuffle(2),
-            "Skip": data.skip(1), "Take": data.take(2), "Zip": ds.zip((data, data.rename("column_0", "b"))), "Rename": data.rename("column_0", "b"),
+            "Skip": data.skip(1), "Take": data.take(2), "Zip": ds.zip((data, renamed)), "Rename": renamed,
             "Project": data.project(["column_0"]), "Filter": data.filter(lambda x: True), "Concat": data + data}
     for name, found in made.items():
         assert [kind for kind in made if isinstance(found, getattr(ds, f"{kind}Dataset"))] == [name]
