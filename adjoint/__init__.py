@@ -55,6 +55,7 @@ with collector.paused():
         uintp,
         ushort,
     )
+    from adjoint.common.sparse_tensor import RowTensor
     from adjoint.common.tensor import tensor
     from adjoint.foundation import lazy, tracebacks
     from adjoint.foundation.diagnostics import CompileError, InternalError, missing_name
@@ -109,8 +110,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "COMPATIBLE", "CompileError", "GRAPH_MODE", "Generator", "InternalError", "JitConfig", "LAX", "PYNATIVE_MODE", "ParallelMode",
-    "Parameter", "ParameterTuple", "STRICT", "Tensor", "TensorType", "Type", "_Function", "_no_grad", "amp", "bfloat16", "bool_",
-    "byte", "common", "communication", "context", "default_generator", "double", "dtype", "dtype_to_nptype", "dtype_to_pytype",
+    "Parameter", "ParameterTuple", "RowTensor", "STRICT", "Tensor", "TensorType", "Type", "_Function", "_no_grad", "amp", "bfloat16",
+    "bool_", "byte", "common", "communication", "context", "default_generator", "double", "dtype", "dtype_to_nptype", "dtype_to_pytype",
     "enable_dynamic", "float16", "float32", "float64", "float_", "from_numpy", "get_auto_parallel_context", "get_context",
     "get_current_device", "get_grad", "get_py_obj_dtype", "get_rng_state", "get_seed", "grad", "half", "initial_seed", "int16", "int32",
     "int64", "int8", "int_", "intc", "intp", "jit", "jit_class", "jit_stats", "jvp", "launch_blocking", "list_", "load_checkpoint",

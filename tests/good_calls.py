@@ -34,6 +34,7 @@ ops.cos(x); ops.cosh(x); ops.cosine_embedding_loss(x, y, signs); ops.cosine_simi
 ops.cross_entropy(x, classes); ops.ctc_loss(spoken, labels, spoken_lengths, label_lengths); ops.cumprod(x, 0); ops.cumsum(x, 0)
 ops.dense(x, square, row); ops.depend(x, y); ops.det(square); ops.diag(row)
 ops.diagonal(square); ops.div(x, positive); ops.divide(x, positive); ops.dot(square, square); ops.dropout(x, 0.5, True, 1)
+ops.tuple_len((x, y)); ops.pows(positive, 2); ops.mixed_precision_cast(ms.float16, x)
 ops.einsum('ij,jk->ik', x, square); ops.elu(x); ops.embedding(classes, x); ops.eq(x, y); ops.equal(x, y); ops.erf(x); ops.erfc(x)
 ops.bessel_i0(x); ops.bessel_i0e(x); ops.bessel_i1(x); ops.bessel_i1e(x); ops.bessel_j0(x); ops.bessel_j1(x); ops.bessel_k0(positive)
 ops.bessel_k0e(positive); ops.bessel_k1(positive); ops.bessel_k1e(positive); ops.bessel_y0(positive); ops.bessel_y1(positive)
@@ -214,6 +215,10 @@ ops.FloorMod()(x, positive); ops.GELU()(x); ops.Gather()(x, classes, 0); ops.Gat
 ops.GatherV2()(x, classes, 0)
 ops.GeLU()(x); ops.Gelu()(x); ops.Greater()(x, y); ops.GreaterEqual()(x, y); ops.HSigmoid()(x); ops.HSwish()(x)
 ops.Custom(same, same, same)(x); ops.CustomRegOp().get_op_info()
+ops.PyFunc(same, [ms.float32], [(2, 3)], [ms.float32], [(2, 3)])(x); ops.Einsum('ij,jk->ik')((x, square)); ops.Cdist(1.0)(x, y)
+ops.CeLU(0.5)(x); ops.HShrink(0.1)(x); ops.SoftShrink(0.1)(x); ops.RmsNorm()(x, row); ops.Randperm(4)(three); ops.ScalarToArray()(2.0)
+ops.DropoutGenMask(1, 2)((2, 3), 0.5); ops.DropoutDoMask()(x, mask_of_bits, 0.5); ops.DynamicRNN(); ops.DynamicGRUV2()
+ops.NPUAllocFloatStatus(); ops.NPUGetFloatStatus(); ops.NPUClearFloatStatus()
 ops.HookBackward(hook)(x); ops.Identity()(x); ops.InsertGradientOf(hook)(x); ops.Inv()(positive); ops.Invert()(whole); ops.IsFinite()(x)
 ops.IsInf()(x); ops.IsNan()(x); ops.KLDivLoss()(x, unit); ops.L2Loss()(x); ops.L2Normalize()(x); ops.LayerNorm()(x, row, row)
 ops.Lerp()(x, y, 0.5); ops.Less()(x, y); ops.LessEqual()(x, y); ops.LinSpace()(low, high, 3); ops.Log()(positive); ops.Log1p()(positive)
@@ -469,6 +474,7 @@ MADE: dict[str, Callable[[], Any]] = {
     "kept": lambda: Parameter(drawn(3, low=0.5), name="kept"), "second": lambda: Parameter(drawn(3, low=0.5), name="second"),
     "third": lambda: Parameter(drawn(3, low=0.5), name="third"), "net": lambda: nn.Dense(3, 3, "ones", "zeros"),
     "FILE": lambda: f"{_FOLDER.name}/made.ckpt", "SAVED": lambda: _saved(), "function": lambda: lambda x: (x * x).sum(),
+    "three": lambda: Tensor([3]), "mask_of_bits": lambda: Tensor([0b101101] + [0] * 15, ms.uint8),
     "hook": lambda: lambda *given: None, "same": lambda: lambda x: x,
 }
 

@@ -1,8 +1,9 @@
 """MindSpore's `common` package: tensors, parameters, dtypes, initialisers, seeds."""
 
-from adjoint.common import dtype, initializer, parameter, tensor
+from adjoint.common import dtype, initializer, parameter, sparse_tensor, tensor
 from adjoint.common.dtype import *  # noqa: F403
 from adjoint.common.parameter import Parameter, ParameterTuple
+from adjoint.common.sparse_tensor import RowTensor
 from adjoint.common.tensor import Tensor
 from adjoint.runtime.tensor.generator import (
     Generator,
@@ -16,6 +17,6 @@ from adjoint.runtime.tensor.generator import (
 from adjoint.runtime.tensor.random import get_seed, set_seed
 
 __all__ = [
-    "Generator", "Parameter", "ParameterTuple", "Tensor", "default_generator", "dtype", "get_rng_state", "get_seed", "initial_seed",
-    "initializer", "manual_seed", "parameter", "seed", "set_rng_state", "set_seed", "tensor",
+    "Generator", "Parameter", "ParameterTuple", "RowTensor", "Tensor", "default_generator", "dtype", "get_rng_state", "get_seed",
+    "initial_seed", "initializer", "manual_seed", "parameter", "seed", "set_rng_state", "set_seed", "sparse_tensor", "tensor",
 ]

@@ -33,9 +33,8 @@ PLACES = {
 NAMES = {
     **dict.fromkeys(("CustomOpBuilder", "TBERegOp", "AiCPURegOp", "AkgGpuRegOp", "AkgAscendRegOp",
                      "CpuRegOp", "op_info_register"), _CUSTOM),
-    **dict.fromkeys(("NPUAllocFloatStatus", "NPUGetFloatStatus", "NPUClearFloatStatus"), "`ops.isfinite(x).all()`, or `amp.all_finite`"),
     **dict.fromkeys(("TFRecordDataset", "OBSMindDataset"), _RECORDS),
-    **dict.fromkeys(("COOTensor", "CSRTensor", "RowTensor", "SparseTensor"), _SPARSE),
+    **dict.fromkeys(("COOTensor", "CSRTensor", "SparseTensor"), _SPARSE),
     **dict.fromkeys(("complex64", "complex128", "cfloat", "cdouble", "Complex", "fft", "ifft"), _COMPLEX),
     **dict.fromkeys(("Angle", "ComplexAbs", "Conj", "ConjugateTranspose", "Eig", "FFTWithSize", "Imag", "MatrixLogarithm", "Polar", "STFT",
                      "angle", "conj", "eig", "eigvals", "imag", "polar", "stft", "view_as_real"), _COMPLEX),

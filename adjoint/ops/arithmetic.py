@@ -30,8 +30,8 @@ from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, constant
 
 __all__ = [
     "addcdiv", "addcmul", "addn", "bitwise_and", "bitwise_or", "bitwise_xor", "cast", "clamp", "clip", "clip_by_value", "depend", "div",
-    "divide", "fmod", "identity", "invert", "isclose", "lerp", "masked_fill", "nan_to_num", "reciprocal", "round", "select",
-    "stop_gradient", "subtract", "true_divide", "trunc", "type_as", "where", "xlogy",
+    "divide", "fmod", "identity", "invert", "isclose", "lerp", "masked_fill", "mixed_precision_cast", "nan_to_num", "reciprocal", "round",
+    "select", "stop_gradient", "subtract", "true_divide", "trunc", "type_as", "where", "xlogy",
 ]
 
 _ADD, _SUB, _MUL, _DIV, _FMOD, _FLOOR_DIV = Add(), Sub(), Mul(), Div(), Fmod(), FloorDiv()
@@ -291,6 +291,18 @@ def identity(x: Any) -> Any:
     if isinstance(x, (tuple, list)):
         return like(x, [identity(item) for item in x])
     return apply(_IDENTITY, operand(_IDENTITY, x, "x"))
+
+
+def mixed_precision_cast(dst_dtype: DType, x: Any) -> Any:
+    """Return floating point Tensors in another dtype, also those in a tuple or list; all else is returned as it is.
+
+    Raises TypeError for a `dst_dtype` that is not a dtype.
+    """
+    if not isinstance(dst_dtype, DType):
+        raise wrong("Cast", "dst_dtype", "a dtype", dst_dtype, TypeError)
+    if isinstance(x, (tuple, list)):
+        return like(x, [mixed_precision_cast(dst_dtype, item) for item in x])
+    return cast(x, dst_dtype) if isinstance(x, Tensor) and x.dtype.is_float else x
 
 
 def depend(value: Any, expr: Any) -> Any:

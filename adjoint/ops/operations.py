@@ -6,6 +6,7 @@ from adjoint.ops.composite import partial
 from adjoint.ops.hooking import HookBackward, InsertGradientOf
 from adjoint.ops.primitive import Primitive, constexpr, plain, prim_attr_register
 from adjoint.ops.primitives import *  # noqa: F403 - the same names, in the place where scripts look for them
+from adjoint.ops.primitives.elementwise import Identity as identity  # noqa: F401 - the function of this name is in `ops`
 from adjoint.ops.primitives.shaping import TypeOf as DType
 from adjoint.ops.state import GetNext
 

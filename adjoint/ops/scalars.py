@@ -16,7 +16,7 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = [
     "make_range", "scalar_add", "scalar_cast", "scalar_div", "scalar_eq", "scalar_floordiv", "scalar_ge", "scalar_gt", "scalar_le",
     "scalar_log", "scalar_lt", "scalar_max", "scalar_min", "scalar_mod", "scalar_mul", "scalar_pow", "scalar_sub", "scalar_to_array",
-    "scalar_uadd", "scalar_usub",
+    "scalar_uadd", "scalar_usub", "tuple_len",
 ]
 
 BYTES_OF_INT = 40
@@ -108,6 +108,13 @@ def scalar_to_array(input_x: Any) -> Tensor:
     """Return a number as a tensor without dimensions: Float32 for a float, else Int64."""
     value = number("scalar_to_array", "input_x", input_x)
     return scalar_to_tensor(value, F32 if getattr(value, "python_type", type(value)) is float else I64)
+
+
+def tuple_len(x: tuple[Any, ...] | list[Any]) -> int:
+    """Return the number of items of a tuple or list; raise TypeError for others."""
+    if not isinstance(x, (tuple, list)):
+        raise wrong("tuple_len", "x", "a tuple or a list", x, TypeError)
+    return len(x)
 
 
 def make_range(start: int, limit: int | None = None, delta: int = 1) -> tuple[int, ...]:

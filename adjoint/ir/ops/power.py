@@ -49,7 +49,7 @@ class Pow(Binary):
     errors    TypeError: dtypes differ or are not numbers; ValueError: shapes do not broadcast
     """
 
-    public = Public("pow(input, exponent)", functions="tensor_pow")
+    public = Public("pow(input, exponent)", functions="tensor_pow pows")
     accepts = NUMBERS
     uniform = False
     chosen_by = (1,)

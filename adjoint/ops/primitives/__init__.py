@@ -9,6 +9,7 @@ from adjoint.ops.primitives import (
     convolution,
     criteria,
     custom,
+    devices,
     effects,
     elementwise,
     fractional,
@@ -35,6 +36,7 @@ from adjoint.ops.primitives.colours import *  # noqa: F403
 from adjoint.ops.primitives.convolution import *  # noqa: F403
 from adjoint.ops.primitives.criteria import *  # noqa: F403
 from adjoint.ops.primitives.custom import *  # noqa: F403
+from adjoint.ops.primitives.devices import *  # noqa: F403
 from adjoint.ops.primitives.effects import *  # noqa: F403
 from adjoint.ops.primitives.elementwise import *  # noqa: F403
 from adjoint.ops.primitives.fractional import *  # noqa: F403
@@ -62,6 +64,7 @@ __all__ += colours.__all__
 __all__ += convolution.__all__
 __all__ += criteria.__all__
 __all__ += custom.__all__
+__all__ += devices.__all__
 __all__ += effects.__all__
 __all__ += elementwise.__all__
 __all__ += fractional.__all__

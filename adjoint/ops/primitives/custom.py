@@ -1,4 +1,4 @@
-"""`Custom`: functions of the user's own, in Python or in C, as operators."""
+"""`Custom` and `PyFunc`: functions of the user's own, in Python or in C, as operators."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from adjoint.ir.ops import custom as foreign
-from adjoint.ir.types import DType, Poly, TensorType, tensor
+from adjoint.ir.types import I32, DType, Poly, TensorType, tensor
 from adjoint.ops.own_gradients import pulled_by
 from adjoint.ops.primitive import Primitive
 from adjoint.ops.registrations import accepted_dtypes
-from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor
+from adjoint.runtime.tensor.run_time_checks import effect
+from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, constant
 
-__all__ = ["Custom"]
+__all__ = ["Custom", "PyFunc"]
 
 KINDS = ("hybrid", "akg", "tbe", "aicpu", "aot", "pyfunc")
 """MindSpore's kinds of functions."""
@@ -115,8 +116,65 @@ class Custom(Primitive):
                       for shape, dtype in zip(shapes, dtypes, strict=True)])
 
 
-def _wrong(argument: str, expected: str, got: object, kind: type[Exception] = TypeError) -> Exception:
-    return kind(f"For 'Custom', the argument '{argument}' must be {expected}, but got {got!r} of type {type(got).__name__}.")
+class PyFunc(Primitive):
+    """A function of the user's own on NumPy arrays, with the dtypes and shapes of all operands and results given.
+
+        double = ops.PyFunc(lambda x: 2 * x, [ms.float32], [(2, 3)], [ms.float32], [(2, 3)])
+
+    fn         takes an array for each operand, and returns an array or a Tensor, or a tuple of several
+    in_types   dtypes of the operands; in_shapes their shapes
+    out_types  dtypes of the results; out_shapes their shapes. Without results `fn` is called for its effects, and a zero [1] is returned
+    stateful   has no effect
+
+    A call returns a tuple of the results. There is no gradient. In a graph, equal calls may become one, and a call whose result is not used
+    is left out, unless it has no results.
+
+    TypeError for an `fn` that cannot be called and for operands of other dtypes, ValueError for shapes that differ and for lists of
+    different lengths. Calls raise what the function raises.
+    """
+
+    def __init__(self, fn: Callable[..., Any], in_types: Any, in_shapes: Any, out_types: Any, out_shapes: Any, stateful: bool = True):
+        if not callable(fn):
+            raise _wrong("fn", "a function", fn, owner="PyFunc")
+        for side, types, sizes in (("in", in_types, in_shapes), ("out", out_types, out_shapes)):
+            for argument, given in ((f"{side}_types", types), (f"{side}_shapes", sizes)):
+                if not isinstance(given, (tuple, list)):
+                    raise _wrong(argument, "a tuple or list", given, owner="PyFunc")
+            if len(types) != len(sizes):
+                raise ValueError(f"For 'PyFunc', the argument '{side}_types' must be as long as '{side}_shapes', {len(sizes)}, "
+                                 f"but got {len(types)}.")
+            for dtype in types:
+                if not isinstance(dtype, DType):
+                    raise _wrong(f"{side}_types", "dtypes", dtype, owner="PyFunc")
+        super().__init__("PyFunc", in_types=list(in_types), in_shapes=list(in_shapes), out_types=list(out_types),
+                         out_shapes=list(out_shapes))
+        self._function = fn
+        self._computed = Custom(lambda *arrays: _arrays(fn(*arrays)), tuple(map(tuple, out_shapes)), tuple(out_types))
+
+    def __call__(self, *input_x: Any) -> tuple[Tensor, ...]:
+        if len(input_x) != len(self.in_types):
+            raise ValueError(f"For 'PyFunc', there must be {len(self.in_types)} operands, as 'in_types' says, but got {len(input_x)}.")
+        for i, (x, dtype, shape) in enumerate(zip(input_x, self.in_types, self.in_shapes, strict=True), 1):
+            if not isinstance(x, Tensor) or x.dtype is not dtype:
+                raise TypeError(f"For 'PyFunc', operand {i} must be a Tensor of {dtype.long_name}, but got {x!r}.")
+            if x.shape != tuple(shape):
+                raise ValueError(f"For 'PyFunc', operand {i} must be of shape {tuple(shape)}, but got {x.shape}.")
+        if not self.out_types:
+            effect("pyfunc", lambda *operands: self._function(*[x.asnumpy() for x in operands]), input_x)
+            return (constant(0, I32).reshape((1,)),)
+        found = self._computed(*input_x)
+        return found if isinstance(found, tuple) else (found,)
+
+
+def _arrays(results: Any) -> Any:
+    """Return arrays for Tensors."""
+    if isinstance(results, (tuple, list)):
+        return tuple(_arrays(result) for result in results)
+    return results.asnumpy() if isinstance(results, Tensor) else results
+
+
+def _wrong(argument: str, expected: str, got: object, kind: type[Exception] = TypeError, owner: str = "Custom") -> Exception:
+    return kind(f"For '{owner}', the argument '{argument}' must be {expected}, but got {got!r} of type {type(got).__name__}.")
 
 
 def _of_python(func: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,20 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.ir.types import BOOL, I16, I32, I64, DType
-from adjoint.ops import creation, random_laws, random_numbers, state
-from adjoint.ops.arguments import flag, float_only, integer, operand, sizes_argument, wrong
+from adjoint.ir.types import BOOL, F64, I16, I32, I64, DType
+from adjoint.ops import arithmetic, creation, random_laws, random_numbers, state
+from adjoint.ops.arguments import check_memory, flag, float_only, integer, operand, sizes_argument, wrong
 from adjoint.ops.arithmetic import tan
+from adjoint.ops.ordering import sort
 from adjoint.ops.primitive import Plain, Primitive, plain
 from adjoint.ops.primitives.network import combined_seed
 from adjoint.runtime.tensor.random_keys import next_key
-from adjoint.runtime.tensor.run_time_checks import effect
+from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host, effect
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "Assert", "Assign", "AssignAdd", "AssignSub", "Bernoulli", "Cauchy", "LogUniformCandidateSampler", "Multinomial",
     "MultinomialWithReplacement", "Print", "RandomCategorical", "RandomChoiceWithMask", "RandomGamma", "RandomPoisson", "RandomShuffle",
-    "StandardNormal", "UniformCandidateSampler", "UniformInt", "UniformReal",
+    "Randperm", "StandardNormal", "UniformCandidateSampler", "UniformInt", "UniformReal",
 ]
 
 # Random numbers ------------------------------------------------------------------------------------------------------
@@ -197,6 +198,38 @@ class LogUniformCandidateSampler(Primitive):
 
     def __call__(self, true_classes: Any) -> tuple[Tensor, Tensor, Tensor]:
         return random_laws.log_uniform_candidate_sampler(true_classes, **self.attrs)
+
+
+class Randperm(Primitive):
+    """The numbers 0..n-1 in random order, followed by `pad` up to the length `max_length`.
+
+    n  a Tensor of one integer; ValueError when it is not in 0..max_length
+    """
+
+    def __init__(self, max_length: int = 1, pad: int = -1, dtype: DType = I32):
+        length = integer("Randperm", "max_length", max_length)
+        if length < 1:
+            raise wrong("Randperm", "max_length", "at least 1", length)
+        if not isinstance(dtype, DType):
+            raise wrong("Randperm", "dtype", "a dtype", dtype, TypeError)
+        check_memory("Randperm", "the numbers", 24.0 * length)
+        super().__init__(max_length=length, pad=integer("Randperm", "pad", pad), dtype=dtype)
+
+    def __call__(self, n: Any) -> Tensor:
+        count = operand("Randperm", n, "n")
+        if not count.dtype.is_integer or count.size != 1:
+            raise wrong("Randperm", "n", "a Tensor of one integer", count, TypeError)
+        count = arithmetic.cast(count.reshape(()), I64)
+        checked_on_host(RangeCheck(Range(0, self.max_length), self._long), count)
+        places = creation.arange(self.max_length)
+        inside = places < count
+        # Numbers in order of random keys; those from n on have the largest keys.
+        keys = arithmetic.where(inside, random_numbers.drawn_uniform((self.max_length,), F64, None), 2.0)
+        return arithmetic.cast(arithmetic.where(inside, arithmetic.cast(sort(keys)[1], I64), self.pad), self.dtype)
+
+    def _long(self, count: Any) -> None:
+        if not 0 <= int(count) <= self.max_length:
+            raise wrong("Randperm", "n", f"in 0..{self.max_length}, as 'max_length' is", int(count))
 
 
 # State ---------------------------------------------------------------------------------------------------------------

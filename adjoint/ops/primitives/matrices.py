@@ -7,18 +7,41 @@ from typing import Any
 
 from adjoint.ir.types import I32, DType
 from adjoint.ops import bands, creation, diagonals, distances, linear, matrices, shapes
-from adjoint.ops.arguments import flag, float_only, integer, operand, real, wrong
+from adjoint.ops.arguments import flag, float_only, integer, operand, real, tensors_argument, wrong
 from adjoint.ops.primitive import Plain, Primitive, plain
 from adjoint.ops.shapes import swapaxes
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
-    "Cross", "Diag", "DiagPart", "Ger", "LogMatrixDeterminant", "MatrixBandPart", "MatrixDeterminant", "MatrixDiagPartV3",
-    "MatrixDiagV3", "MatrixInverse", "MatrixSetDiagV3", "Pdist", "Renorm", "Svd", "Trace", "TrilIndices", "TriuIndices",
+    "Cdist", "Cross", "Diag", "DiagPart", "Einsum", "Ger", "LogMatrixDeterminant", "MatrixBandPart", "MatrixDeterminant",
+    "MatrixDiagPartV3", "MatrixDiagV3", "MatrixInverse", "MatrixSetDiagV3", "Pdist", "Renorm", "Svd", "Trace", "TrilIndices",
+    "TriuIndices",
 ]
 
 MatrixDeterminant = plain("MatrixDeterminant", matrices.det)
 LogMatrixDeterminant = plain("LogMatrixDeterminant", matrices.slogdet)
+
+
+class Einsum(Primitive):
+    """The sum of products that an equation describes, of a tuple or list of Tensors: see `einsum`."""
+
+    def __init__(self, equation: str):
+        if not isinstance(equation, str):
+            raise wrong("Einsum", "equation", "a str", equation, TypeError)
+        super().__init__(equation=equation)
+
+    def __call__(self, x: Any) -> Tensor:
+        return linear.einsum(self.equation, *tensors_argument("Einsum", "x", x))
+
+
+class Cdist(Primitive):
+    """The distances of the rows of two Tensors in the norm `p`: see `cdist`."""
+
+    def __init__(self, p: float = 2.0):
+        super().__init__(p=float_only("Cdist", "p", p))
+
+    def __call__(self, x1: Any, x2: Any) -> Tensor:
+        return distances.cdist(x1, x2, self.p)
 
 
 class MatrixInverse(Primitive):

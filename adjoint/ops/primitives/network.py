@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 from adjoint.ir.op import made
 from adjoint.ir.ops.conversion import Cast as CastOp
 from adjoint.ir.ops.normalize import BatchNormInference
 from adjoint.ir.ops.random import Dropout as DropoutOp
-from adjoint.ops import activations, arithmetic, linear, normalization, random_numbers, shapes
+from adjoint.ir.types import F32, I32, U8
+from adjoint.ops import activations, arithmetic, linear, normalization, random_numbers, reduction, shapes
 from adjoint.ops.arguments import (
     axis_argument,
     channels_first,
+    check_memory,
     choice,
     flag,
     integer,
@@ -24,12 +27,12 @@ from adjoint.ops.arguments import (
 )
 from adjoint.ops.primitive import Plain, Primitive, plain
 from adjoint.runtime.tensor.random_keys import next_key
-from adjoint.runtime.tensor.tensor import Tensor, apply
+from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = [
-    "BatchMatMul", "BatchNorm", "BiasAdd", "Dropout", "Dropout2D", "Dropout3D", "Elu", "FastGeLU", "GELU", "GLU", "GeLU", "Gelu",
-    "HSigmoid", "HSwish", "LRN", "LayerNorm", "LogSoftmax", "MatMul", "Mish", "PReLU", "ReLU", "ReLU6", "SeLU", "Softmax", "Softplus",
-    "Softsign", "StandardLaplace",
+    "GELU", "GLU", "LRN", "BatchMatMul", "BatchNorm", "BiasAdd", "CeLU", "Dropout", "Dropout2D", "Dropout3D", "DropoutDoMask",
+    "DropoutGenMask", "Elu", "FastGeLU", "GeLU", "Gelu", "HShrink", "HSigmoid", "HSwish", "LayerNorm", "LogSoftmax", "MatMul", "Mish",
+    "PReLU", "ReLU", "ReLU6", "RmsNorm", "SeLU", "SoftShrink", "Softmax", "Softplus", "Softsign", "StandardLaplace",
 ]
 
 # Products --------------------------------------------------------------------------------------------
@@ -103,6 +106,36 @@ class Elu(Primitive):
 
     def __call__(self, input_x: Any) -> Tensor:
         return activations.elu(input_x, self.alpha)
+
+
+class CeLU(Primitive):
+    """x, or alpha * (exp(x / alpha) - 1) where it is negative."""
+
+    def __init__(self, alpha: float = 1.0):
+        super().__init__(alpha=real("CeLU", "alpha", alpha))
+
+    def __call__(self, x: Any) -> Tensor:
+        return activations.celu(x, self.alpha)
+
+
+class HShrink(Primitive):
+    """x, or 0 where |x| <= lambd."""
+
+    def __init__(self, lambd: float = 0.5):
+        super().__init__(lambd=real("HShrink", "lambd", lambd))
+
+    def __call__(self, input: Any) -> Tensor:
+        return activations.hardshrink(input, self.lambd)
+
+
+class SoftShrink(Primitive):
+    """x moved toward 0 by `lambd`, or 0 where |x| is less."""
+
+    def __init__(self, lambd: float = 0.5):
+        super().__init__(lambd=real("SoftShrink", "lambd", lambd))
+
+    def __call__(self, input: Any) -> Tensor:
+        return activations.softshrink(input, self.lambd)
 
 
 SeLU = plain("SeLU", activations.selu)
@@ -232,6 +265,65 @@ class Dropout(Primitive):
     def __call__(self, x: Any) -> tuple[Tensor, Tensor]:
         y, kept = apply(made(DropoutOp, float(self.keep_prob)), operand("Dropout", x, "x"), next_key(combined_seed(self.Seed0, self.Seed1)))
         return y, apply(made(CastOp, y.dtype), kept)
+
+
+class RmsNorm(Primitive):
+    """A Tensor divided by the root of its mean square over trailing axes, times `gamma`; and 1 over that root: see `rms_norm`."""
+
+    def __init__(self, epsilon: float = 1e-06):
+        super().__init__(epsilon=real("RmsNorm", "epsilon", epsilon))
+
+    def __call__(self, x: Any, gamma: Any) -> tuple[Tensor, Tensor]:
+        return normalization.rms_norm(x, gamma, self.epsilon)
+
+
+class DropoutGenMask(Primitive):
+    """A random bit for each element of a shape, 1 with the probability `keep_prob`; for `DropoutDoMask`.
+
+    Eight bits are a number of UInt8, the first one its lowest bit; the mask is as long as 128 bits go into, [16 * ceil(elements / 128)].
+    """
+
+    def __init__(self, Seed0: int = 0, Seed1: int = 0):
+        super().__init__(Seed0=integer("DropoutGenMask", "Seed0", Seed0), Seed1=integer("DropoutGenMask", "Seed1", Seed1))
+
+    def __call__(self, shape: Any, keep_prob: Any) -> Tensor:
+        op = "DropoutGenMask"
+        sizes, share = sizes_argument(op, "shape", shape), _kept_share(op, keep_prob)
+        count = 16 * -(-math.prod(sizes) // 128)
+        check_memory(op, "the random numbers", 32.0 * count)
+        drawn = random_numbers.drawn_uniform((count, 8), F32, combined_seed(self.Seed0, self.Seed1))
+        return arithmetic.cast(reduction.sum(arithmetic.cast(drawn < share, I32) * _BITS, -1), U8)
+
+
+class DropoutDoMask(Plain):
+    """The elements whose bit in a mask of `DropoutGenMask` is 1, divided by `keep_prob`; 0 for the others."""
+
+    def __call__(self, input_x: Any, mask: Any, keep_prob: Any) -> Tensor:
+        op = "DropoutDoMask"
+        x, bits, share = operand(op, input_x, "input_x"), operand(op, mask, "mask"), _kept_share(op, keep_prob)
+        if not x.dtype.is_float:
+            raise wrong(op, "input_x", "a Tensor of a floating point type", x, TypeError)
+        if bits.dtype is not U8:
+            raise wrong(op, "mask", "a Tensor of UInt8", bits, TypeError)
+        if bits.ndim != 1 or bits.size * 8 < x.size:
+            raise wrong(op, "mask", f"of 1 dimension, with a bit for each of {x.size} elements", bits)
+        kept = arithmetic.bitwise_and(shapes.expand_dims(arithmetic.cast(bits, I32), -1), _BITS) != 0
+        scaled = x / (arithmetic.cast(share, x.dtype) if isinstance(share, Tensor) else share)
+        return arithmetic.where(shapes.reshape(shapes.reshape(kept, (-1,))[: x.size], x.shape), scaled, constant(0.0, x.dtype))
+
+
+_BITS = Tensor([1, 2, 4, 8, 16, 32, 64, 128], I32)
+
+
+def _kept_share(op: str, keep_prob: Any) -> Any:
+    """Return the share of elements that a dropout keeps, a number or a Tensor of one element."""
+    if isinstance(keep_prob, Tensor):
+        if keep_prob.size != 1 or not keep_prob.dtype.is_float:
+            raise wrong(op, "keep_prob", "a number or a Tensor of one floating point number", keep_prob)
+        return shapes.reshape(keep_prob, ())
+    if not 0.0 <= (share := real(op, "keep_prob", keep_prob)) <= 1.0:
+        raise wrong(op, "keep_prob", "in [0, 1]", share)
+    return share
 
 
 class _DropoutOfChannels(Primitive):

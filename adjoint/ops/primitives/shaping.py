@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.ir.types import F32, I64, DType
-from adjoint.ops import blocks, creation, diagonals, parts, picking, shapes, window_functions
+from adjoint.ops import blocks, creation, diagonals, parts, picking, scalars, shapes, window_functions
 from adjoint.ops.arguments import (
     choice,
     dimension,
@@ -26,9 +26,9 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = [
     "BartlettWindow", "BatchToSpaceND", "BlackmanWindow", "BroadcastTo", "Concat", "EmbeddingLookup", "ExpandDims", "Eye", "Fill",
     "FillV2", "Flatten", "HammingWindow", "InvertPermutation", "LinSpace", "LogSpace", "Meshgrid", "MirrorPad", "OneHot", "Ones",
-    "OnesLike", "Pad", "Padding", "ParallelConcat", "Range", "Rank", "Reshape", "ReverseSequence", "ReverseV2", "ScalarToTensor", "Shape",
-    "Size", "Slice", "SpaceToBatchND", "Split", "Squeeze", "Stack", "StridedSlice", "TensorShape", "Tile", "Transpose", "Tril", "Triu",
-    "TupleToArray", "TypeOf", "Unstack", "Zeros", "ZerosLike",
+    "OnesLike", "Pad", "Padding", "ParallelConcat", "Range", "Rank", "Reshape", "ReverseSequence", "ReverseV2", "ScalarToArray",
+    "ScalarToTensor", "Shape", "Size", "Slice", "SpaceToBatchND", "Split", "Squeeze", "Stack", "StridedSlice", "TensorShape", "Tile",
+    "Transpose", "Tril", "Triu", "TupleToArray", "TypeOf", "Unstack", "Zeros", "ZerosLike",
 ]
 
 # Shapes --------------------------------------------------------------------------------------------------------------
@@ -455,6 +455,13 @@ class HammingWindow(Primitive):
     def __call__(self, length: Any) -> Tensor:
         count = window_functions.length_argument("HammingWindow", length, "length")
         return window_functions.hamming(count, self.periodic, self.alpha, self.beta, self.dtype)
+
+
+class ScalarToArray(Plain):
+    """A number as a Tensor without dimensions: Float32 for a float, else Int64."""
+
+    def __call__(self, input_x: Any) -> Tensor:
+        return scalars.scalar_to_array(input_x)
 
 
 class ScalarToTensor(Plain):
