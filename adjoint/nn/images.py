@@ -11,6 +11,7 @@ from adjoint.ir.types import F16, F32, F64, U8, DType
 from adjoint.nn.checks import number, positive, tensor_argument
 from adjoint.ops import reduction
 from adjoint.ops.activations import relu
+from adjoint.ops.arguments import check_memory
 from adjoint.ops.arithmetic import log10
 from adjoint.ops.convolution import conv2d
 from adjoint.ops.creation import zeros_like
@@ -114,6 +115,7 @@ class _Structure(_Comparison):
         if not 0 < filter_sigma < math.inf:
             raise ValueError(f"For '{name}', the argument 'filter_sigma' must be greater than 0 and finite, but got {filter_sigma}.")
         self.filter_sigma, self.k1, self.k2 = filter_sigma, k1, k2
+        check_memory(name, "the window", 8.0 * filter_size**2)
         place = np.arange(-filter_size // 2 + 1, filter_size // 2 + 1)  # of an even size as in MindSpore, one to the right
         bell = np.exp(-0.5 * (place / filter_sigma) ** 2)
         self.window = Tensor((np.outer(bell, bell) / bell.sum() ** 2)[None, None], F32)

@@ -106,16 +106,21 @@ def test_operators_of_other_devices_are_refused_when_they_are_called(call: Calla
 
 
 @pytest.mark.parametrize(("call", "kind", "text"), [
-    (lambda: P.DynamicRNN("GRU"), ValueError, r"For 'DynamicRNN', the argument 'cell_type' must be one of \['LSTM'\], but got 'GRU'"),
-    (lambda: P.DynamicGRUV2(gate_order="hrz"), ValueError, "For 'DynamicGRUV2', the argument 'gate_order' must be one of"),
+    (lambda: P.DynamicRNN("GRU"), ValueError,
+     r"For 'DynamicRNN', the argument 'cell_type' must be one of \['LSTM'\], but got 'GRU'"),
+    (lambda: P.DynamicGRUV2(gate_order="hrz"), ValueError,
+     "For 'DynamicGRUV2', the argument 'gate_order' must be one of"),
     (lambda: P.Randperm(0), ValueError, "For 'Randperm', the argument 'max_length' must be at least 1, but got 0"),
     (lambda: P.DropoutDoMask()(Tensor([1.0] * 9), Tensor([1], ms.uint8), 0.5), ValueError, "with a bit for each of 9 elements"),
     (lambda: P.DropoutGenMask()((2,), 1.5), ValueError, r"For 'DropoutGenMask', the argument 'keep_prob' must be in \[0, 1\]"),
     (lambda: P.PyFunc(len, [ms.float32], [], [], []), ValueError, "'in_types' must be as long as 'in_shapes', 0, but got 1"),
     (lambda: P.PyFunc(len, [ms.float32], [(2,)], [], [])(Tensor([1])), TypeError, "For 'PyFunc', operand 1 must be a Tensor of Float32"),
-    (lambda: P.Einsum(2), TypeError, "For 'Einsum', the argument 'equation' must be a str"),
-    (lambda: F.tuple_len(3), TypeError, "For 'tuple_len', the argument 'x' must be a tuple or a list"),
-    (lambda: F.mixed_precision_cast("a", Tensor([1.0])), TypeError, "For 'Cast', the argument 'dst_dtype' must be a dtype"),
+    (lambda: P.Einsum(2), TypeError,  # pyright: ignore[reportArgumentType] - on purpose
+     "For 'Einsum', the argument 'equation' must be a str"),
+    (lambda: F.tuple_len(3), TypeError,  # pyright: ignore[reportArgumentType] - on purpose
+     "For 'tuple_len', the argument 'x' must be a tuple or a list"),
+    (lambda: F.mixed_precision_cast("a", Tensor([1.0])), TypeError,  # pyright: ignore[reportArgumentType] - on purpose
+     "For 'Cast', the argument 'dst_dtype' must be a dtype"),
 ])
 def test_mistakes_name_the_operator_and_the_argument(call: Callable[[], Any], kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=text):

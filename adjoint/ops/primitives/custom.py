@@ -10,6 +10,7 @@ import numpy as np
 
 from adjoint.ir.ops import custom as foreign
 from adjoint.ir.types import I32, DType, Poly, TensorType, tensor
+from adjoint.ops.arguments import flag, sizes_argument
 from adjoint.ops.own_gradients import pulled_by
 from adjoint.ops.primitive import Primitive
 from adjoint.ops.registrations import accepted_dtypes
@@ -146,10 +147,12 @@ class PyFunc(Primitive):
             for dtype in types:
                 if not isinstance(dtype, DType):
                     raise _wrong(f"{side}_types", "dtypes", dtype, owner="PyFunc")
-        super().__init__("PyFunc", in_types=list(in_types), in_shapes=list(in_shapes), out_types=list(out_types),
-                         out_shapes=list(out_shapes))
+        flag("PyFunc", "stateful", stateful)
+        shapes = {side: [sizes_argument("PyFunc", f"{side}_shapes", shape) for shape in given]
+                  for side, given in (("in", in_shapes), ("out", out_shapes))}
+        super().__init__("PyFunc", in_types=list(in_types), in_shapes=shapes["in"], out_types=list(out_types), out_shapes=shapes["out"])
         self._function = fn
-        self._computed = Custom(lambda *arrays: _arrays(fn(*arrays)), tuple(map(tuple, out_shapes)), tuple(out_types))
+        self._computed = Custom(lambda *arrays: _arrays(fn(*arrays)), tuple(shapes["out"]), tuple(out_types))
 
     def __call__(self, *input_x: Any) -> tuple[Tensor, ...]:
         if len(input_x) != len(self.in_types):
@@ -157,8 +160,8 @@ class PyFunc(Primitive):
         for i, (x, dtype, shape) in enumerate(zip(input_x, self.in_types, self.in_shapes, strict=True), 1):
             if not isinstance(x, Tensor) or x.dtype is not dtype:
                 raise TypeError(f"For 'PyFunc', operand {i} must be a Tensor of {dtype.long_name}, but got {x!r}.")
-            if x.shape != tuple(shape):
-                raise ValueError(f"For 'PyFunc', operand {i} must be of shape {tuple(shape)}, but got {x.shape}.")
+            if x.shape != shape:
+                raise ValueError(f"For 'PyFunc', operand {i} must be of shape {shape}, but got {x.shape}.")
         if not self.out_types:
             effect("pyfunc", lambda *operands: self._function(*[x.asnumpy() for x in operands]), input_x)
             return (constant(0, I32).reshape((1,)),)
