@@ -13,7 +13,7 @@ __all__ = [
     "floor_mod", "ge", "greater", "greater_equal", "gt", "i0", "igamma", "igammac", "isfinite", "isinf", "isnan", "le", "less",
     "less_equal", "lgamma", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "maximum",
     "minimum", "mod", "mul", "mul_no_nan", "multiply", "ne", "neg", "negative", "nextafter", "not_equal", "population_count", "pow",
-    "remainder", "rsqrt", "sigmoid", "sign", "sin", "sinc", "sinh", "sqrt", "square", "sub", "tan", "tanh", "tensor_add",
+    "pows", "remainder", "rsqrt", "sigmoid", "sign", "sin", "sinc", "sinh", "sqrt", "square", "sub", "tan", "tanh", "tensor_add",
     "tensor_floordiv", "tensor_ge", "tensor_gt", "tensor_le", "tensor_lt", "tensor_mod", "tensor_mul", "tensor_pow", "tensor_sub",
 ]
 
@@ -774,3 +774,4 @@ def pow(input: Any, exponent: Any) -> Tensor:
     """
 
 tensor_pow = pow
+pows = pow
