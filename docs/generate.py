@@ -165,9 +165,10 @@ def settings_page() -> str:
 
 
 PLACES = (
-    "mindspore", "nn", "ops", "numpy", "mint", "mint.nn", "mint.nn.functional", "mint.optim", "mint.linalg", "mint.special",
-    "mint.distributed", "train", "amp", "common.initializer", "common.dtype", "context", "communication", "dataset", "dataset.transforms",
-    "dataset.vision", "dataset.text", "parallel", "runtime", "mindrecord", "scipy.linalg", "scipy.optimize",
+    "mindspore", "nn", "nn.probability.distribution", "nn.probability.bijector", "ops", "numpy", "mint", "mint.nn", "mint.nn.functional",
+    "mint.optim", "mint.linalg", "mint.special", "mint.distributed", "train", "amp", "common.initializer", "common.dtype", "context",
+    "communication", "dataset", "dataset.audio", "dataset.transforms", "dataset.vision", "dataset.text", "parallel", "runtime",
+    "mindrecord", "scipy.linalg", "scipy.optimize",
 )
 """The public modules on the page, in this order."""
 COMPATIBILITY = """\

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from adjoint.dataset import config, text, transforms, vision
+from adjoint.dataset import audio, config, text, transforms, vision
 from adjoint.dataset.absent import OBSMindDataset, TFRecordDataset
 from adjoint.dataset.annotated import CocoDataset, ManifestDataset, VOCDataset
 from adjoint.dataset.batching import BatchInfo
@@ -87,8 +87,8 @@ __all__ = [
     "RepeatDataset", "SBUDataset", "SQuADDataset", "SST2Dataset", "STL10Dataset", "SUN397Dataset", "SVHNDataset", "Sampler", "Schema",
     "SemeionDataset", "SequentialSampler", "Shuffle", "ShuffleDataset", "SkipDataset", "SogouNewsDataset", "SubsetRandomSampler",
     "SubsetSampler", "TFRecordDataset", "TakeDataset", "TextFileDataset", "UDPOSDataset", "USPSDataset", "VOCDataset",
-    "WeightedRandomSampler", "WikiTextDataset", "YahooAnswersDataset", "YelpReviewDataset", "ZipDataset", "config", "text", "transforms",
-    "vision", "zip",
+    "WeightedRandomSampler", "WikiTextDataset", "YahooAnswersDataset", "YelpReviewDataset", "ZipDataset", "audio", "config", "text",
+    "transforms", "vision", "zip",
 ]
 
 _FILES = "a `GeneratorDataset` whose source reads the files"
