@@ -227,7 +227,7 @@ class Randperm(Primitive):
         keys = arithmetic.where(inside, random_numbers.drawn_uniform((self.max_length,), F64, None), 2.0)
         return arithmetic.cast(arithmetic.where(inside, arithmetic.cast(sort(keys)[1], I64), self.pad), self.dtype)
 
-    def _long(self, count: Any) -> None:
+    def _long(self, count: Any, _: Range) -> None:
         if not 0 <= int(count) <= self.max_length:
             raise wrong("Randperm", "n", f"in 0..{self.max_length}, as 'max_length' is", int(count))
 
