@@ -68,7 +68,7 @@ def reason(path: str, name: str = "") -> str | None:
 class OutOfScope:
     """Placeholder for a name that is not implemented: any use but importing it raises NotImplementedError.
 
-    Reading a constant, such as `NormType.NONE`, gives a placeholder, too: modules do so where they define a default of a parameter.
+    Reading a constant, such as `NodeType.INPUT`, gives a placeholder, too: modules do so where they define a default of a parameter.
     """
 
     def __init__(self, name: str, instead: str):

@@ -199,13 +199,13 @@ def test_lines_of_programs(line: str) -> None:
 
 @pytest.mark.parametrize(("use", "instead"), [
     ("vmap(abs)", "bmm"),
-    ("COOTensor.shape", "dense tensors"), ("NormType.NONE('x')", "a library for sound"),
+    ("COOTensor.shape", "dense tensors"), ("NodeType.INPUT('x')", "change the Python of the network"),
     ("__import__('types').new_class('Own', (CustomOpBuilder,))('x')", "ops.Custom"),
 ])
 def test_a_name_out_of_scope_fails_where_it_is_used(use: str, instead: str) -> None:
     space: dict[str, Any] = {}
     exec("from mindspore import vmap, COOTensor\nfrom mindspore.ops import CustomOpBuilder\n"
-         "from mindspore.dataset.audio import NormType\ndef f(norm=NormType.NONE): pass", space)
+         "from mindspore.rewrite import NodeType\ndef f(kind=NodeType.INPUT): pass", space)
     with pytest.raises(NotImplementedError, match=f"adjoint has no 'mindspore.*Instead: .*{instead}"):
         eval(use, space)
     assert not isinstance(1.0, space["COOTensor"]) and "not here" in repr(space["CustomOpBuilder"])
