@@ -90,6 +90,11 @@ PRIVATE = {
     "nn.wrap.loss_scale": dict.fromkeys(("grad_scale", "shard_grad_scale"), "compat.private.unscaled"),
     "ops._primitive_cache": {"_get_cache_prim": "compat.private.cached_primitive"},
     "ops._utils.arg_handler": {"str_to_enum": "compat.op_enum.str_to_enum"},
+    "ops.auto_generate": {
+        name: f"compat.mint_primitives.{name}" for name in (
+            "AddExt", "BatchMatMulExt", "CumsumExt", "IndexSelect", "MatMulExt", "MeanExt", "Outer", "SiLU", "SortExt", "SplitTensor",
+            "SplitWithSize", "StackExt", "SubExt", "SumExt", "TopkExt", "ZerosLikeExt")
+    },
     "parallel._auto_parallel_context": {"auto_parallel_context": "compat.private.auto_parallel_context"},
     "parallel._cost_model_context": {
         f"{action}_cost_model_context": f"runtime.process.stored_settings.{action}_cost_model_context" for action in ("get", "reset", "set")

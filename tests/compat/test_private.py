@@ -110,6 +110,21 @@ def test_in_a_graph_arguments_of_max_by_position_are_axis_and_keepdims() -> None
     assert [each.tolist() for each in pair] == [[2.0, 5.0], [1, 1]] == [each.tolist() for each in x.max(1)]
 
 
+def test_operators_of_mint_as_objects() -> None:
+    space = importlib.import_module("mindspore.ops.auto_generate")
+    x = Tensor([[0.0, 2.0, 1.0], [3.0, 5.0, 4.0]])
+
+    def made(x: Any) -> Any:
+        return (space.AddExt()(x, x, 2), space.SubExt()(x, 1), space.SumExt()(x, (0,), True), space.MeanExt()(x), space.CumsumExt()(x, 1),
+                space.SplitWithSize()(x, (1, 2), 1)[1], space.StackExt(1)((x, x)), space.TopkExt()(x, 1)[0], space.SortExt()(x, 1)[1],
+                space.IndexSelect()(x, 0, Tensor([1])), space.MatMulExt()(x, x.T), space.SiLU()(x), space.ZerosLikeExt()(x))
+
+    eager, graph = made(x), ms.jit(made)(x)
+    assert [y.asnumpy().tobytes() for y in eager] == [y.asnumpy().tobytes() for y in graph]
+    assert eager[0].tolist() == [[0.0, 6.0, 3.0], [9.0, 15.0, 12.0]] and eager[2].tolist() == [[3.0, 7.0, 5.0]]
+    assert eager[5].tolist() == [[2.0, 1.0], [5.0, 4.0]] and eager[7].tolist() == [[2.0], [5.0]] and eager[6].shape == (2, 2, 3)
+
+
 def test_settings_of_a_search_are_kept() -> None:
     costs = importlib.import_module("mindspore.parallel._cost_model_context")
     costs.set_cost_model_context(costmodel_alpha=2.0, run_phase=1)
