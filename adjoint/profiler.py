@@ -3,9 +3,9 @@
     with profiler.profile(on_trace_ready=profiler.tensorboard_trace_handler("folder")):
         step(x)
 
-A profile is what `adjoint.watch.times` measures, on the thread that begins it.  It is written into a folder: `trace_view.json`, which
-Perfetto and chrome://tracing show, and `operators.csv` with the calls and the time of each operator and line.  What MindSpore measures on
-an Ascend does not exist on a CPU; the options for it are taken, without effect.
+A profile is what `adjoint.watch.profile` measures, on the thread that begins it.  It is written into a folder: `profile.txt` shows where
+the time goes, `operators.csv` has the calls and the time of each operator and line, and `trace_view.json` is shown by Perfetto and
+chrome://tracing.  What MindSpore measures on an Ascend does not exist on a CPU; the options for it are taken, without effect.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from typing import Any, Self
 
 from adjoint.foundation.diagnostics import missing_name
 from adjoint.foundation.files import write_file
-from adjoint.runtime.inspection.times import OpTimes, times
+from adjoint.runtime.inspection.profiling import Profile
+from adjoint.runtime.inspection.profiling import profile as measure
 
 __all__ = [
     "AicoreMetrics", "ExportType", "HostSystem", "Profiler", "ProfilerAction", "ProfilerActivity", "ProfilerLevel", "profile", "schedule",
@@ -153,7 +154,7 @@ class profile:
         self._step, self._saved = 0, 0
         self._metadata: dict[str, Any] = {}
         self._open: ExitStack | None = None
-        self.times: OpTimes | None = None
+        self.times: Profile | None = None
         """What was measured last; None before."""
         if start_profile:
             self.start()
@@ -209,6 +210,7 @@ class profile:
         for row in self.times.rows:
             rows.writerow((row.op, "" if row.place is None else f"{row.place.file}:{row.place.line}", row.calls, f"{row.seconds:.9f}"))
         write_file(os.path.join(folder, "operators.csv"), [table.getvalue().encode()])
+        write_file(os.path.join(folder, "profile.txt"), [f"{self.times}\n".encode()])
         if self._metadata:
             write_file(os.path.join(folder, "metadata.json"), [json.dumps(self._metadata, indent=1).encode()])
 
@@ -217,7 +219,7 @@ class profile:
 
     def _begin(self) -> None:
         self._open = ExitStack()
-        self.times = self._open.enter_context(times())
+        self.times = self._open.enter_context(measure())
 
     def _end(self) -> None:
         if self._open is not None:

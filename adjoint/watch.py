@@ -3,12 +3,14 @@
     with adjoint.watch.check_finite(): ...        stops at the first result that is not finite, and names its line
     with adjoint.watch.finite_ok(): ...           allows what is not finite, such as a mask of minus infinity
     with adjoint.watch.times() as measured: ...   the time of each operator, by line; `print(measured)` shows a table
+    with adjoint.watch.profile() as found: ...    the same by phase, Cell, line and operator, with bytes and operations a second
 
 `adjoint run --check-finite` and `adjoint run --times` do this for a whole script.  While nothing is watched, nothing is slower.
 """
 
 from adjoint.runtime.inspection.finite import FiniteCheck, check_finite
+from adjoint.runtime.inspection.profiling import Profile, TimeShare, profile
 from adjoint.runtime.inspection.times import OpTime, OpTimes, times
 from adjoint.runtime.memory.finite_results import finite_ok
 
-__all__ = ["FiniteCheck", "OpTime", "OpTimes", "check_finite", "finite_ok", "times"]
+__all__ = ["FiniteCheck", "OpTime", "OpTimes", "Profile", "TimeShare", "check_finite", "finite_ok", "profile", "times"]

@@ -1,4 +1,4 @@
-"""The commands: `adjoint run | dump-ir | doctor | cache | explain`.  Each has a file of its own, which is loaded when it is called.
+"""The commands: `adjoint run | profile | dump-ir | doctor | cache | explain`.  Each has a file of its own, loaded when it is called.
 
 Exit codes of every command: 0 done; 1 the task failed (a script that raised, a text with a mistake, a failed self test); 2 the command line
 is wrong; 130 interrupted.
@@ -19,6 +19,7 @@ __all__ = ["main"]
 
 _COMMANDS = {
     "run": ("adjoint.cli.run", "run a script written for mindspore"),
+    "profile": ("adjoint.cli.profile", "show where the time of a script goes"),
     "dump-ir": ("adjoint.cli.dump_ir", "show a function as IR, its adjoint, and the C"),
     "doctor": ("adjoint.cli.doctor", "compiler, flags, cache, settings, and a self test"),
     "cache": ("adjoint.cli.cache", "look at, check or clear the compiled kernels that are kept"),
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as failed:
-        if failed.errno != errno.ENOSPC or failed.filename is not None or chosen.command == "run":
+        if failed.errno != errno.ENOSPC or failed.filename is not None or chosen.command in ("run", "profile"):
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         print("adjoint: the output is not complete: no space is left on the device that it is written to", file=sys.stderr)

@@ -20,7 +20,7 @@ from adjoint.runtime.execution.run import Block, LoggingBlock
 from adjoint.runtime.memory.watching import Observation, observed
 from adjoint.runtime.process.location import user_location
 
-__all__ = ["OpTime", "OpTimes", "times"]
+__all__ = ["OpTime", "OpTimes", "shown_line", "times"]
 
 _SHOWN = 25
 """Limit of the rows that the table shows."""
@@ -75,7 +75,7 @@ class OpTimes:
         width = max((len(row.op) for row in rows[:_SHOWN]), default=0)
         for row in rows[:_SHOWN]:
             share = 100 * row.seconds / inside if inside else 0.0
-            lines.append(f"{1e3 * row.seconds:8.3f}  {share:4.1f} %  {row.calls:7}  {row.op:{width}}  {_shown(row.place)}".rstrip())
+            lines.append(f"{1e3 * row.seconds:8.3f}  {share:4.1f} %  {row.calls:7}  {row.op:{width}}  {shown_line(row.place)}".rstrip())
         if len(rows) > _SHOWN:
             lines.append(f"and {len(rows) - _SHOWN} more")
         lines.append(f"{1e3 * inside:8.3f} ms in kernels of {1e3 * self.seconds:.3f} ms, of which some is the time of measuring")
@@ -97,6 +97,13 @@ class OpTimes:
         write_file(path, [json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}).encode()])
 
     def _add(self, launched: Observation) -> None:
+        self._timed(launched)
+
+    def _ended(self) -> None:
+        self._end = time.perf_counter()
+
+    def _timed(self, launched: Observation) -> OpTime:
+        """Add a launch to its row; return the row."""
         node = launched.node
         place = None if node is None else user_place(node.loc)
         if place is None and not _is_in_a_graph():
@@ -108,6 +115,7 @@ class OpTimes:
         row.seconds += seconds
         if len(self._launches) < _MOST:
             self._launches.append((row, time.perf_counter() - self._begin - seconds, seconds))
+        return row
 
 
 def _name(launched: Observation) -> str:
@@ -136,7 +144,8 @@ def _is_in_a_graph() -> bool:
 _ONE_BY_ONE = {Block.run.__code__, Block.run_part.__code__, LoggingBlock.run.__code__}
 
 
-def _shown(place: At | None) -> str:
+def shown_line(place: At | None) -> str:
+    """Return a line of the user's program as a text, `net.py:12  x = x * 2`; "" if it is not known."""
     if place is None:
         return ""
     line = linecache.getline(place.file, place.line).strip()
@@ -158,4 +167,4 @@ def times() -> Iterator[OpTimes]:
         with observed(found._add):
             yield found
     finally:
-        found._end = time.perf_counter()
+        found._ended()

@@ -1,0 +1,38 @@
+"""`adjoint profile [--trace FILE] SCRIPT [ARGS]`: where the time of a script goes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from adjoint import compat, watch
+
+__all__ = ["act", "configure"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.description = "Run a script written for mindspore, and show where its time goes: by phase, Cell, line and operator."
+    parser.add_argument("--trace", metavar="FILE", help="also write each launch of a kernel into FILE, for Perfetto or chrome://tracing")
+    parser.add_argument("script", help="the script")
+    arguments = parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
+    arguments.required = False  # otherwise argparse would list them among the missing arguments
+    parser.set_defaults(act=act)
+
+
+def act(chosen: argparse.Namespace) -> int:
+    """Run the script, then print the tables to stderr, also if it has raised; exceptions propagate."""
+    if not Path(chosen.script).is_file():
+        print(f"adjoint profile: there is no file {chosen.script!r}", file=sys.stderr)
+        return 2
+    found = None
+    try:
+        with watch.profile() as found:
+            compat.run(chosen.script, chosen.arguments)
+    finally:
+        if found is not None:
+            print(found, file=sys.stderr)
+            if chosen.trace:
+                found.save(chosen.trace)
+    return 0

@@ -1,0 +1,72 @@
+"""`watch.profile`: where the time goes, by phase, Cell, line and operator, the same in every mode."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ms
+from adjoint import Tensor, nn, watch
+
+
+class Net(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.SequentialCell(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Dense(32, 3))
+
+    def construct(self, x: Any) -> Any:
+        return self.body(x) * 2
+
+
+@pytest.mark.parametrize("wrap", [lambda step: step, ms.jit], ids=["eager", "graph"])
+def test_the_parts_of_a_training_step(wrap: Any) -> None:
+    net, loss = Net(), nn.MSELoss()
+    optimizer = nn.Momentum(net.trainable_params(), 0.1, 0.9)
+    gradient = ms.value_and_grad(lambda x, y: loss(net(x), y), None, optimizer.parameters)
+
+    def step(x: Tensor, y: Tensor) -> Tensor:
+        value, gradients = gradient(x, y)
+        optimizer(gradients)
+        return value
+
+    run, x, y = wrap(step), Tensor(np.ones((5, 1, 4, 4), np.float32)), Tensor(np.ones((5, 3), np.float32))
+    for _ in range(3):
+        run(x, y)
+    with watch.profile() as found:
+        run(x, y)
+    phases = {part.name: part for part in found.phases}
+    assert set(phases) == {"forward", "backward", "optimiser"} and sum(part.calls for part in found.cells) == found.calls
+    assert {"body.0", "body.2", "Net", "MSELoss", "Momentum"} <= {part.name for part in found.cells}
+    # a product takes 2 m n k operations, a convolution 2 for each filter element and position; the image needs no gradient
+    dense, conv = 2 * 5 * 3 * 32, 2 * 5 * 2 * 16 * 9
+    assert phases["forward"].operations == dense + conv and phases["backward"].operations == 2 * dense + conv
+    assert phases["optimiser"].operations == 0 < phases["optimiser"].bytes
+    assert sum(part.seconds for part in found.lines) == pytest.approx(found.in_kernels)
+    assert any(part.name.startswith("test_profiling.py:") and "self.body(x) * 2" in part.name for part in found.lines)
+    assert "  backward\n" in str(found) and "  body.0\n" in str(found) and "ms in kernels of" in str(found)
+
+
+def test_what_is_made_in_a_block() -> None:
+    with watch.profile() as found:
+        ms.jit(lambda x: x * 2)(Tensor([1.0]))
+    assert found.made["graphs"] == 1 and "1 graphs" in str(found)
+    with watch.profile() as found:
+        pass
+    assert not found.phases and str(found).endswith("made: nothing")
+
+
+def test_a_script_is_profiled(tmp_path: Path) -> None:
+    script, trace = tmp_path / "script.py", tmp_path / "trace.json"
+    script.write_text("import sys\nimport mindspore as ms\nx = ms.Tensor([1.0])\nprint(x * 2, sys.argv[1:])\nraise SystemExit(3)\n")
+    command = [sys.executable, "-m", "adjoint", "profile", "--trace", str(trace), str(script), "a"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 3 and done.stdout == "[2.] ['a']\n" and "  script.py:4  print(x * 2" in done.stderr
+    assert [event["name"] for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X"] == ["mul"]
+    done = subprocess.run([*command[:4], "none.py"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "there is no file 'none.py'" in done.stderr
