@@ -66,6 +66,15 @@ def test_a_function_on_arrays_gives_a_tuple() -> None:
     single = P.PyFunc(np.negative, [ms.float32], [(1, 2)], [ms.float32], [(1, 2)])
     for call in (lambda x: function(x) + single(x), ms.jit(lambda x: function(x) + single(x))):
         assert [y.asnumpy().tolist() for y in call(x)] == [[[2, 4]], [[1, 2]], [[-1, -2]]]
+    shaped = P.PyFunc(np.ravel, [ms.float32], [(2, 1)], [ms.float32], [(1, 2)])(x)
+    assert shaped[0].shape == (1, 2) and P.PyFunc(lambda a: 1.5, [ms.float32], [(1, 2)], [ms.float32], [()])(x)[0].item() == 1.5
+    with pytest.raises(RuntimeError, match=r"For 'PyFunc', result 1 .* must be of shape \(2,\) and Float32, but it is .* int32"):
+        P.PyFunc(lambda a: a.astype(np.int32), [ms.float32], [(1, 2)], [ms.float32], [(2,)])(x)
+    with pytest.raises(ValueError, match=r"For 'PyFunc', operand 1 must be of shape \(1, 2\), but got \(3,\)"):
+        single(Tensor([1.0, 2.0, 3.0]))
+    for dtype in (ms.float16, ms.bfloat16):
+        half = P.PyFunc(np.negative, [dtype], [(1, 2)], [dtype], [(1, 2)])(x.astype(dtype))
+        assert half[0].dtype is dtype and half[0].astype(ms.float32).tolist() == [[-1, -2]]
     seen: list[Any] = []
     effect = P.PyFunc(lambda a: seen.append(a.tolist()), [ms.float32], [(1, 2)], [], [])
     ms.jit(lambda x: (effect(x), x * 2)[1])(x)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from adjoint.ir.ops import custom as foreign
-from adjoint.ir.types import I32, DType, Poly, TensorType, tensor
-from adjoint.ops.arguments import flag, sizes_argument
+from adjoint.ir.types import BF16, F32, I32, DType, Poly, TensorType, tensor
+from adjoint.ops.arguments import ArgumentMistake, flag, sizes_argument
 from adjoint.ops.own_gradients import pulled_by
 from adjoint.ops.primitive import Primitive
 from adjoint.ops.registrations import accepted_dtypes
@@ -130,8 +131,9 @@ class PyFunc(Primitive):
     A call returns a tuple of the results. There is no gradient. In a graph, equal calls may become one, and a call whose result is not used
     is left out, unless it has no results.
 
-    TypeError for an `fn` that cannot be called and for operands of other dtypes, ValueError for shapes that differ and for lists of
-    different lengths. Calls raise what the function raises.
+    TypeError for an `fn` that cannot be called and for operands of other dtypes, ValueError for lists of different lengths and for other
+    numbers of elements than `in_shapes` says, RuntimeError for results of other dtypes and numbers of elements. Calls raise what the
+    function raises.
     """
 
     def __init__(self, fn: Callable[..., Any], in_types: Any, in_shapes: Any, out_types: Any, out_shapes: Any, stateful: bool = True):
@@ -152,28 +154,41 @@ class PyFunc(Primitive):
                   for side, given in (("in", in_shapes), ("out", out_shapes))}
         super().__init__("PyFunc", in_types=list(in_types), in_shapes=shapes["in"], out_types=list(out_types), out_shapes=shapes["out"])
         self._function = fn
-        self._computed = Custom(lambda *arrays: _arrays(fn(*arrays)), tuple(shapes["out"]), tuple(out_types))
+        self._computed = Custom(lambda *arrays: self._results(fn(*arrays)), tuple(shapes["out"]), tuple(out_types))
 
     def __call__(self, *input_x: Any) -> tuple[Tensor, ...]:
         if len(input_x) != len(self.in_types):
-            raise ValueError(f"For 'PyFunc', there must be {len(self.in_types)} operands, as 'in_types' says, but got {len(input_x)}.")
+            raise ArgumentMistake(f"For 'PyFunc', there must be as many operands as 'in_types' says, {len(self.in_types)}, "
+                                  f"but got {len(input_x)}.")
+        operands: list[Tensor] = []
         for i, (x, dtype, shape) in enumerate(zip(input_x, self.in_types, self.in_shapes, strict=True), 1):
             if not isinstance(x, Tensor) or x.dtype is not dtype:
                 raise TypeError(f"For 'PyFunc', operand {i} must be a Tensor of {dtype.long_name}, but got {x!r}.")
-            if x.shape != shape:
-                raise ValueError(f"For 'PyFunc', operand {i} must be of shape {shape}, but got {x.shape}.")
+            if x.size != math.prod(shape):
+                raise ArgumentMistake(f"For 'PyFunc', operand {i} must be of shape {shape}, but got {x.shape}.")
+            operands.append(x.reshape(shape))
         if not self.out_types:
-            effect("pyfunc", lambda *operands: self._function(*[x.asnumpy() for x in operands]), input_x)
+            effect("pyfunc", lambda *operands: self._function(*[x.asnumpy() for x in operands]), operands)
             return (constant(0, I32).reshape((1,)),)
-        found = self._computed(*input_x)
+        found = self._computed(*operands)
         return found if isinstance(found, tuple) else (found,)
 
-
-def _arrays(results: Any) -> Any:
-    """Return arrays for Tensors."""
-    if isinstance(results, (tuple, list)):
-        return tuple(_arrays(result) for result in results)
-    return results.asnumpy() if isinstance(results, Tensor) else results
+    def _results(self, found: Any) -> tuple[Any, ...]:
+        """Return what the function has returned as arrays of the given shapes."""
+        several = tuple(found) if isinstance(found, (tuple, list)) else (found,)
+        if len(several) != len(self.out_types):
+            raise RuntimeError(f"For 'PyFunc', the function must return {len(self.out_types)} arrays, as 'out_types' says, "
+                               f"but it returned {len(several)}.")
+        arrays: list[Any] = []
+        for i, (result, dtype, shape) in enumerate(zip(several, self.out_types, self.out_shapes, strict=True), 1):
+            expected = F32.array if dtype is BF16 else dtype.array
+            is_number = isinstance(result, (bool, int, float))
+            array = result.asnumpy() if isinstance(result, Tensor) else np.asarray(result, expected if is_number else None)
+            if array.dtype != expected or array.size != math.prod(shape):
+                raise RuntimeError(f"For 'PyFunc', result {i} of the function must be of shape {shape} and {dtype.long_name}, "
+                                   f"but it is of shape {array.shape} and {array.dtype}.")
+            arrays.append(array.reshape(shape))
+        return tuple(arrays)
 
 
 def _wrong(argument: str, expected: str, got: object, kind: type[Exception] = TypeError, owner: str = "Custom") -> Exception:
