@@ -15,6 +15,7 @@ Array = np.ndarray[Any, Any]
 
 sound = np.sin(np.arange(128) ** 1.3).reshape(2, 64).astype(np.float32)
 spectrum = np.abs(np.sin(np.arange(402.0))).reshape(2, 201, 1).astype(np.float32)
+MEL: dict[str, Any] = {"n_fft": 32, "win_length": 20, "hop_length": 8, "f_max": 8000.0, "n_mels": 16}
 
 
 @pytest.mark.parametrize(("call", "expected"), [
@@ -33,6 +34,10 @@ spectrum = np.abs(np.sin(np.arange(402.0))).reshape(2, 201, 1).astype(np.float32
     (lambda: audio.linear_fbanks(33, 0.0, 4000.0, 10, 8000), [29.0625, -0.275149]),
     (lambda: audio.create_dct(10, 20), [40.0, 0.901551]),
     (lambda: audio.create_dct(10, 20, audio.NormMode.ORTHO), [4.47214, 0.106836]),
+    (lambda: audio.MFCC(16000, 10, melkwargs={**MEL, "n_mels": 20})(sound), [-4561.74, 173.547]),
+    (lambda: audio.MFCC(16000, 10, norm=audio.NormMode.NONE, log_mels=True, melkwargs=MEL)(sound), [-5759.52, 213.806]),
+    (lambda: audio.ComplexNorm(2.0)(spectrum.reshape(3, 67, 2)), [201.032, -0.0406935]),
+    (lambda: audio.FrequencyMasking(False, 20, 30, 2.0)(spectrum), [309.621, 0.421258]),
 ])
 def test_recorded_answers(call: Callable[[], Array], expected: list[float]) -> None:
     found = call()
@@ -50,6 +55,18 @@ def test_shapes_and_dtypes() -> None:
     loud = audio.AmplitudeToDB(top_db=10.0)(np.stack([spectrum, 100 * spectrum]))
     np.testing.assert_allclose(loud.reshape(2, -1).min(1), loud.reshape(2, -1).max(1) - 10, 1e-5)
     np.testing.assert_allclose(loud[1] - loud[0], 20.0, 1e-5)
+
+
+def test_random_masks() -> None:
+    """Of one band in all channels, of any width up to the largest one; in a pipeline each row has another one."""
+    dataset.config.set_seed(3)
+    rows = dataset.NumpySlicesDataset(np.ones((300, 2, 4, 6), np.float32), ["spectrum"], shuffle=False)
+    rows = rows.map([audio.TimeMasking(True, 3), audio.FrequencyMasking(True, 2)])
+    taken = np.stack([row[0] for row in rows.create_tuple_iterator(num_epochs=1, output_numpy=True)]) == 0
+    assert (taken[:, 0] == taken[:, 1]).all()
+    times, frequencies = taken[:, 0].all(1), taken[:, 0].all(2)
+    assert {*times.sum(1)} == {0, 1, 2, 3} and {*frequencies.sum(1)} == {0, 1, 2} and times.any(0).all() and frequencies.any(0).all()
+    assert (taken[:, 0] == times[:, None, :] | frequencies[:, :, None]).all()
 
 
 def test_in_a_pipeline() -> None:
@@ -70,6 +87,9 @@ def test_in_a_pipeline() -> None:
     (lambda: audio.MelScale(f_min=9000.0), ValueError, "MelScale: sample_rate // 2 should be greater than f_min when f_max is set to None"),
     (lambda: audio.MelScale()(spectrum[:, :11]), RuntimeError, r"must have n_stft, 201, frequencies .* but got shape \(2, 11, 1\)"),
     (lambda: audio.AmplitudeToDB(amin=0.0), ValueError, r"Input amin is not within the required interval of \(0, 16777216\]"),
+    (lambda: audio.TimeMasking(False, 1, 1)(spectrum), RuntimeError, "TimeMasking: the mask must end within the axis of size 1"),
+    (lambda: audio.ComplexNorm()(spectrum), RuntimeError, "ComplexNorm: the last axis must be of size 2"),
+    (lambda: audio.MFCC(n_mfcc=200), ValueError, "n_mfcc should be no more than n_mels, but got n_mfcc: 200 and n_mels: 128"),
     (lambda: audio.create_dct(0, 20), ValueError, "n_mfcc must be greater than 0, but got 0"),
 ])
 def test_mistakes(call: Callable[[], Any], kind: type[Exception], text: str) -> None:

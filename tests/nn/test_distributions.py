@@ -169,10 +169,8 @@ def test_in_graphs_with_a_parameter() -> None:
     assert outcomes[0][1] == pytest.approx((7 / 3 - 0.5) / 4 + 0.5 + 3)
 
 
-@pytest.mark.parametrize("name", [*REAL, *WHOLE])
+@pytest.mark.parametrize("name", [name for name in {**REAL, **WHOLE} if name not in ("Laplace", "StudentT", "HalfNormal")])
 def test_samples_have_the_mean_and_the_variance(name: str) -> None:
-    if name in ("Laplace", "StudentT", "HalfNormal"):
-        pytest.skip("it has no samples")
     ms.set_seed(11)
     law = getattr(distribution, name)(*{**REAL, **WHOLE}[name][0])
     drawn = law.sample((20_000,))

@@ -17,13 +17,22 @@ from adjoint.dataset.audio.modes import (
     ScaleType,
     WindowType,
 )
-from adjoint.dataset.audio.spectra import AmplitudeToDB, MelScale, MelSpectrogram, Spectrogram
+from adjoint.dataset.audio.spectra import (
+    MFCC,
+    AmplitudeToDB,
+    ComplexNorm,
+    FrequencyMasking,
+    MelScale,
+    MelSpectrogram,
+    Spectrogram,
+    TimeMasking,
+)
 from adjoint.foundation.diagnostics import missing_name
 
 __all__ = [
-    "AmplitudeToDB", "BorderType", "DensityFunction", "FadeShape", "GainType", "Interpolation", "MelScale", "MelSpectrogram", "MelType",
-    "Modulation", "NormMode", "NormType", "ResampleMethod", "ScaleType", "Spectrogram", "WindowType", "create_dct", "linear_fbanks",
-    "melscale_fbanks",
+    "MFCC", "AmplitudeToDB", "BorderType", "ComplexNorm", "DensityFunction", "FadeShape", "FrequencyMasking", "GainType", "Interpolation",
+    "MelScale", "MelSpectrogram", "MelType", "Modulation", "NormMode", "NormType", "ResampleMethod", "ScaleType", "Spectrogram",
+    "TimeMasking", "WindowType", "create_dct", "linear_fbanks", "melscale_fbanks",
 ]
 
 

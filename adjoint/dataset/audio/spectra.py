@@ -12,11 +12,14 @@ from typing import Any
 import numpy as np
 
 from adjoint.dataset.arguments import INT32_MAX, LARGEST_FLOAT_INTEGER, check_int, check_number, check_type
-from adjoint.dataset.audio.filters import melscale_fbanks, window_of
-from adjoint.dataset.audio.modes import BorderType, MelType, NormType, ScaleType, WindowType
+from adjoint.dataset.audio.filters import create_dct, melscale_fbanks, window_of
+from adjoint.dataset.audio.modes import BorderType, MelType, NormMode, NormType, ScaleType, WindowType
+from adjoint.dataset.streams import draws
 from adjoint.dataset.transforms.operation import Operation, as_array
 
-__all__ = ["AmplitudeToDB", "MelScale", "MelSpectrogram", "Spectrogram"]
+__all__ = [
+    "MFCC", "AmplitudeToDB", "ComplexNorm", "FrequencyMasking", "MelScale", "MelSpectrogram", "Spectrogram", "TimeMasking",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -34,7 +37,7 @@ class _Spectral(Operation):
             raise RuntimeError(f"{name}: the input must hold numbers, but got an array of {array.dtype}.")
         if array.ndim < self.rank:
             raise RuntimeError(f"{name}: the input must have at least {self.rank} dimensions, but got shape {array.shape}.")
-        return self.on_numbers(array.astype(np.float64)).astype(np.float64 if array.dtype == np.float64 else np.float32)
+        return np.asarray(self.on_numbers(array.astype(np.float64)), np.float64 if array.dtype == np.float64 else np.float32)
 
     def on_numbers(self, array: Array) -> Array:
         """Return the result for an array of float64."""
@@ -178,3 +181,109 @@ class AmplitudeToDB(_Spectral):
         decibels = self.factor * (np.log10(np.maximum(array, self.amin)) - math.log10(max(self.ref_value, self.amin)))
         axes = tuple(range(max(0, array.ndim - 3), array.ndim))
         return np.maximum(decibels, decibels.max(axes, keepdims=True, initial=-math.inf) - self.top_db)
+
+
+class MFCC(_Spectral):
+    """Mel-frequency cepstral coefficients of a sound, [..., n_mfcc, frames]: the cosine transform of `MelSpectrogram` in decibels.
+
+    dct_type   2
+    norm       ORTHO for an orthonormal transform
+    log_mels   True for log(x + 1e-6) in place of decibels
+    melkwargs  arguments of `MelSpectrogram`, as a dict
+
+    TypeError and ValueError for arguments of other types and outside of their ranges.
+    """
+
+    def __init__(self, sample_rate: int = 16000, n_mfcc: int = 40, dct_type: int = 2, norm: NormMode = NormMode.ORTHO,
+                 log_mels: bool = False, melkwargs: dict[str, Any] | None = None):
+        check_int(n_mfcc, 1, INT32_MAX, "n_mfcc")
+        check_type(dct_type, (int,), "dct_type")
+        if dct_type != 2:
+            raise ValueError(f"Input dct_type must be 2, but got : {dct_type}.")
+        check_type(norm, (NormMode,), "norm")
+        check_type(log_mels, (bool,), "log_mels")
+        if melkwargs is not None:
+            check_type(melkwargs, (dict,), "melkwargs")
+        self.mel = MelSpectrogram(sample_rate, **(melkwargs or {}))
+        if n_mfcc > (mels := self.mel.bank.shape[0]):
+            raise ValueError(f"MFCC: n_mfcc should be no more than n_mels, but got n_mfcc: {n_mfcc} and n_mels: {mels}.")
+        self.log_mels, self.decibels = log_mels, AmplitudeToDB()
+        self.transform = create_dct(n_mfcc, mels, norm).T.astype(np.float64)
+
+    def on_numbers(self, array: Array) -> Array:
+        mels = self.mel.on_numbers(array)
+        return self.transform @ (np.log(mels + 1e-6) if self.log_mels else self.decibels.on_numbers(mels))
+
+
+class ComplexNorm(_Spectral):
+    """The magnitudes of complex numbers [..., 2], to a power.
+
+    TypeError and ValueError for a power of another type or below 0; RuntimeError for another last axis.
+    """
+
+    def __init__(self, power: float = 1.0):
+        check_number(power, 0, LARGEST_FLOAT_INTEGER, "power")
+        self.power = power
+
+    def on_numbers(self, array: Array) -> Array:
+        if array.shape[-1] != 2:
+            raise RuntimeError(f"ComplexNorm: the last axis must be of size 2, but got shape {array.shape}.")
+        return np.hypot(array[..., 0], array[..., 1]) ** self.power
+
+
+class _Masking(_Spectral):
+    """Base class of transforms that overwrite a band of a spectrum [..., frequency, time]."""
+
+    rank = 2
+    axis: int
+
+    def __init__(self, iid_masks: bool, mask_param: int, mask_start: int, mask_value: float):
+        check_type(iid_masks, (bool,), "iid_masks")
+        check_int(mask_param, 0, LARGEST_FLOAT_INTEGER, "mask_param")
+        check_int(mask_start, 0, LARGEST_FLOAT_INTEGER, "mask_start")
+        check_type(mask_value, (int, float), "mask_value")
+        self.random, self.mask_param, self.mask_start, self.mask_value = iid_masks, mask_param, mask_start, mask_value
+
+    def on_numbers(self, array: Array) -> Array:
+        size, start, length = array.shape[self.axis], self.mask_start, self.mask_param
+        if self.random:
+            length = draws().integer(0, min(length, size))
+            start = draws().integer(0, size - length)
+        if self.mask_param > size or start + length > size:
+            raise RuntimeError(f"{type(self).__name__}: the mask must end within the axis of size {size}, but got mask_param: "
+                               f"{self.mask_param} and mask_start: {self.mask_start}.")
+        # Its array belongs to it: it was converted before.
+        array.swapaxes(self.axis, -1)[..., start : start + length] = self.mask_value
+        return array
+
+
+class FrequencyMasking(_Masking):
+    """A spectrum [..., frequency, time] with a band of frequencies overwritten.
+
+    iid_masks        True for a random band, of at most `freq_mask_param` frequencies
+    freq_mask_param  how many frequencies; mask_start the first one
+    mask_value       what to write
+
+    TypeError and ValueError for arguments of other types and outside of their ranges; RuntimeError for a band that ends outside.
+    """
+
+    axis = -2
+
+    def __init__(self, iid_masks: bool = False, freq_mask_param: int = 0, mask_start: int = 0, mask_value: float = 0.0):
+        super().__init__(iid_masks, freq_mask_param, mask_start, mask_value)
+
+
+class TimeMasking(_Masking):
+    """A spectrum [..., frequency, time] with a span of time overwritten.
+
+    iid_masks        True for a random span, of at most `time_mask_param` frames
+    time_mask_param  how many frames; mask_start the first one
+    mask_value       what to write
+
+    TypeError and ValueError for arguments of other types and outside of their ranges; RuntimeError for a span that ends outside.
+    """
+
+    axis = -1
+
+    def __init__(self, iid_masks: bool = False, time_mask_param: int = 0, mask_start: int = 0, mask_value: float = 0.0):
+        super().__init__(iid_masks, time_mask_param, mask_start, mask_value)
