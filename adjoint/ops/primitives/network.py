@@ -292,7 +292,7 @@ class DropoutGenMask(Primitive):
         count = 16 * -(-math.prod(sizes) // 128)
         check_memory(op, "the random numbers", 32.0 * count)
         drawn = random_numbers.drawn_uniform((count, 8), F32, combined_seed(self.Seed0, self.Seed1))
-        return arithmetic.cast(reduction.sum(arithmetic.cast(drawn < share, I32) * _BITS, -1), U8)
+        return arithmetic.cast(reduction.sum(arithmetic.cast(drawn < share, I32) * Tensor(_BITS, I32), -1), U8)
 
 
 class DropoutDoMask(Plain):
@@ -307,12 +307,12 @@ class DropoutDoMask(Plain):
             raise wrong(op, "mask", "a Tensor of UInt8", bits, TypeError)
         if bits.ndim != 1 or bits.size * 8 < x.size:
             raise wrong(op, "mask", f"of 1 dimension, with a bit for each of {x.size} elements", bits)
-        kept = arithmetic.bitwise_and(shapes.expand_dims(arithmetic.cast(bits, I32), -1), _BITS) != 0
+        kept = arithmetic.bitwise_and(shapes.expand_dims(arithmetic.cast(bits, I32), -1), Tensor(_BITS, I32)) != 0
         scaled = x / (arithmetic.cast(share, x.dtype) if isinstance(share, Tensor) else share)
         return arithmetic.where(shapes.reshape(shapes.reshape(kept, (-1,))[: x.size], x.shape), scaled, constant(0.0, x.dtype))
 
 
-_BITS = Tensor([1, 2, 4, 8, 16, 32, 64, 128], I32)
+_BITS = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 def _kept_share(op: str, keep_prob: Any) -> Any:
