@@ -4,13 +4,19 @@
     with adjoint.watch.finite_ok(): ...           allows what is not finite, such as a mask of minus infinity
     with adjoint.watch.times() as measured: ...   the time of each operator, by line; `print(measured)` shows a table
     with adjoint.watch.profile() as found: ...    the same by phase, Cell, line and operator, with bytes and operations a second
+    with adjoint.watch.hooks(net) as trail: ...   the calls of hooks, and why other hooks did not run; `print(trail)` shows both
 
-`adjoint run --check-finite` and `adjoint run --times` do this for a whole script.  While nothing is watched, nothing is slower.
+`adjoint run --check-finite`, `adjoint run --times` and `adjoint profile` do this for a whole script.  While nothing is watched, nothing is
+slower.
 """
 
 from adjoint.runtime.inspection.finite import FiniteCheck, check_finite
+from adjoint.runtime.inspection.hook_trail import HookRun, HookTrail, SilentHook, hooks
 from adjoint.runtime.inspection.profiling import Profile, TimeShare, profile
 from adjoint.runtime.inspection.times import OpTime, OpTimes, times
 from adjoint.runtime.memory.finite_results import finite_ok
 
-__all__ = ["FiniteCheck", "OpTime", "OpTimes", "Profile", "TimeShare", "check_finite", "finite_ok", "profile", "times"]
+__all__ = [
+    "FiniteCheck", "HookRun", "HookTrail", "OpTime", "OpTimes", "Profile", "SilentHook", "TimeShare", "check_finite", "finite_ok", "hooks",
+    "profile", "times",
+]

@@ -24,6 +24,7 @@ from adjoint.runtime.execution.run import Run, Step
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.gradients.trie import TrieStep
 from adjoint.runtime.hooks import firing
+from adjoint.runtime.hooks.watchers import watchers
 from adjoint.runtime.process.announcements import adjoint_made
 from adjoint.runtime.process.tracer import not_eagerly, state
 from adjoint.runtime.tensor.filled import zeros
@@ -287,6 +288,8 @@ def program_for(tape: Tape, start: TrieStep, outputs: tuple[int, ...], wanted: t
     outputs  the tape's slots (value numbers) of the values that are differentiated
     wanted   the tape's slots of the values by which the gradient is taken
     """
+    for watcher in watchers:
+        watcher.gradient(tape, start, outputs, wanted)
     key = (start, outputs, wanted)
     program = tape.at.programs.get(key)
     if program is None:

@@ -13,6 +13,7 @@ from adjoint.foundation.dataclass import dataclass
 from adjoint.foundation.diagnostics import Loc, user_place, warn
 from adjoint.ir.types import TensorType
 from adjoint.runtime.hooks.handles import CellHook, Hooked, TensorHooks, described, subject_of
+from adjoint.runtime.hooks.watchers import watchers
 from adjoint.runtime.process import context
 from adjoint.runtime.process.location import user_location
 from adjoint.runtime.process.tracer import set_eager, state
@@ -245,6 +246,8 @@ def fire_value(hook_fn: Callable[[Any], Any], gradients: Sequence[_Tensor], loc:
 
     loc  the location of the forward op, for messages
     """
+    for watcher in watchers:
+        hook_fn = watcher.called_by_operator("HookBackward", hook_fn)
     where = _where(hook_fn, "HookBackward", loc)
     held = _held(gradients)
     with noting(hook_fn, "HookBackward", loc):
@@ -272,6 +275,8 @@ def fire_gradient(hook_fn: Callable[[Any], Any], gradients: Sequence[_Tensor], l
 
     Return a tuple with the new gradient.
     """
+    for watcher in watchers:
+        hook_fn = watcher.called_by_operator("InsertGradientOf", hook_fn)
     gradient, = gradients
     where = _where(hook_fn, "InsertGradientOf", loc)
     held = _held((gradient,))

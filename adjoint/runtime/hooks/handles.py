@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import functools
 import itertools
+import sys
 import weakref
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any, NamedTuple, Protocol
 
 from adjoint.foundation.dataclass import dataclass
+from adjoint.runtime.hooks.watchers import watchers
 from adjoint.runtime.process.epoch import epoch
 from adjoint.runtime.process.jitted import graphs_of
 from adjoint.runtime.process.tracer import emitter
@@ -20,6 +23,10 @@ __all__ = [
     "CellHook", "CellHooks", "HookHandle", "Hooked", "Slots", "TensorHookHandle", "TensorHooks", "check_hook", "described", "ids",
     "register", "subject_of",
 ]
+
+
+FileLine = tuple[str, int]
+"""A file and a line in it."""
 
 
 class _Ids:
@@ -55,7 +62,7 @@ class HookHandle:
     functions  the hooks of the place where it was registered, by id; the handle's own id is `handle_id`
     """
 
-    def __init__(self, functions: dict[int, Any]):
+    def __init__(self, functions: HookList):
         graph = emitter()
         if graph is not None:
             raise graph.registered_inside()
@@ -69,7 +76,10 @@ class HookHandle:
             raise graph.registered_inside()
         functions = self._functions()
         if functions is not None:
+            for watcher in watchers:
+                watcher.removed(functions, self.handle_id)
             functions.pop(self.handle_id, None)
+            functions.places.pop(self.handle_id, None)
 
     def __enter__(self) -> HookHandle:
         return self
@@ -83,9 +93,19 @@ class TensorHookHandle(HookHandle):
 
 
 class HookList(dict[int, Any]):
-    """Holds hook functions in the order in which they run, each under the id of its handle."""
+    """Holds hook functions in the order in which they run, each under the id of its handle.
 
-    __slots__ = ("__weakref__",)
+    places  for the id of a handle, the file and line that registered the hook; not pickled
+    """
+
+    __slots__ = ("__weakref__", "places")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.places: dict[int, FileLine] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (), None, None, iter(self.items())
 
     def add(self, hook: Any, handle: HookHandle, prepend: bool = False) -> None:
         if prepend:
@@ -105,13 +125,15 @@ class HookList(dict[int, Any]):
 
         latest  the id of the last hook that may run: hooks registered later are skipped; None: all run
         """
-        if len(self) > 1 or (latest is not None and latest != ids.last):
+        if watchers or len(self) > 1 or (latest is not None and latest != ids.last):
             return self._present(latest)
         return iter(self.registered())
 
     def _present(self, latest: int | None) -> Iterator[Any]:
         for key, hook in list(self.items()):
             if key in self and (latest is None or key <= latest):
+                for watcher in watchers:
+                    hook = watcher.called(self, key, hook)
                 yield hook
 
 
@@ -164,6 +186,9 @@ class TensorHooks:
         check_hook(hook_fn)
         handle = TensorHookHandle(self.functions)
         self.functions.add(hook_fn, handle)
+        self.functions.places[handle.handle_id] = _place_of(sys._getframe(2))  # above `Tensor.register_hook`
+        for watcher in watchers:
+            watcher.registered(self.functions, handle.handle_id)
         return handle
 
 
@@ -259,6 +284,7 @@ class CellHooks:
         copied = CellHooks()
         for slot in Slots._fields:
             getattr(copied, slot).update(getattr(self, slot))
+            getattr(copied, slot).places.update(getattr(self, slot).places)
         return copied
 
 
@@ -274,12 +300,20 @@ def register(slot: HookList, hook_fn: Any, prepend: bool = False, **options: boo
     check_hook(hook_fn)
     handle = HookHandle(slot)
     slot.add(CellHook(hook_fn, **options), handle, prepend)
+    slot.places[handle.handle_id] = _place_of(sys._getframe(2))  # above the method of the Cell
+    for watcher in watchers:
+        watcher.registered(slot, handle.handle_id)
     return handle
+
+
+def _place_of(frame: FrameType) -> FileLine:
+    return frame.f_code.co_filename, frame.f_lineno
 
 
 # -- names of hooks and cells in messages ------------------------------------------------------------------------------------
 def described(hook_fn: Any) -> str:
     """Return a description of a hook function for messages, such as `clip at train.py:12`."""
+    hook_fn = getattr(hook_fn, "__watched_hook__", hook_fn)
     name = _name(hook_fn)
     inner = hook_fn
     while isinstance(inner, functools.partial):

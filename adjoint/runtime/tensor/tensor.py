@@ -430,7 +430,7 @@ class Tensor(Placement, Methods):
 
     def hooks(self) -> list[Callable[[Tensor], Any]]:
         """Return the hook functions registered on this value, in order."""
-        return list(self._hooks.firing()) if self._hooks else []
+        return [getattr(hook, "__watched_hook__", hook) for hook in self._hooks.firing()] if self._hooks else []
 
     _takes_gradient: bool = True
     """True if a gradient can reach the tensor: not for results of `stop_gradient`, nor for Parameters with `requires_grad=False`."""
