@@ -50,7 +50,7 @@ zeros of the function.  `tests/codegen/test_accuracy.py` compares the kernels wi
 RELATIVE: dict[str, float] = {
     "gelu": 4.0, "gelu_gradient": 8.0, "layer_norm": 16.0, "layer_norm_gradient": 16.0, "batch_norm": 16.0, "batch_norm_gradient": 16.0,
     "batch_norm_inference": 4.0, "max_pool_gradient": 4.0, "avg_pool": 4.0, "avg_pool_gradient": 4.0, "sum": 8.0, "mean": 4.0, "prod": 4.0,
-    "sum_of_squares": 8.0, "moments": 8.0,
+    "sum_of_squares": 8.0, "moments": 8.0, "statistics": 8.0,
     "random_gamma": 32.0, "random_normal": 4.0, "convolution": 32.0, "convolution_input_gradient": 32.0,
     "convolution_weight_gradient": 32.0, "softmax_cross_entropy": 4.0, "softmax_cross_entropy_gradient": 4.0,
     "sparse_softmax_cross_entropy": 4.0,

@@ -39,6 +39,7 @@ INCLUDES: Final[dict[str, tuple[str, ...]]] = {
     "transpose.h": ("registers.h", "vectors.h"),
     "plain_matmul.h": ("registers.h",),
     "plain_products.h": (),
+    "statistics.h": (),
 }
 """For each header of `codegen/c/`, those that it needs; in the order in which they are copied."""
 

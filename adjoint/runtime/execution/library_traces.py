@@ -12,9 +12,11 @@ those of the time when it is traced.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
+from adjoint.foundation.diagnostics import Within, within
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Value
 from adjoint.ir.core import Literal as LiteralAtom
@@ -85,6 +87,16 @@ class LibraryTrace:
 
     def __getattr__(self, name: str) -> Any:
         raise Untraceable(f"`{name}` of an emitter")
+
+    @contextmanager
+    def finite_ok(self) -> Iterator[None]:
+        """Within a `with` statement, mark new nodes: their results may be infinite or NaN."""
+        before = self._builder.loc
+        self._builder.loc = within(before, Within(finite_ok=True))
+        try:
+            yield
+        finally:
+            self._builder.loc = before
 
     def argument(self, type_: TensorType) -> Symbolic:
         """Return a tensor without numbers of this type, which becomes the next parameter of the function."""

@@ -85,6 +85,10 @@ class _Leaf:
         return gradients_like(self.given, by_slot) if self.flat is None else self.flat(by_slot)
 
 
+gradient_followers: list[Callable[[Sequence[Parameter], Sequence[Tensor]], None]] = []
+"""Functions that are called with Parameters and their gradients when these have been taken, also in a graph that is being made."""
+
+
 def differentiate(
     fn: Any,
     args: tuple[Any, ...],
@@ -95,6 +99,7 @@ def differentiate(
     has_aux: bool = False,
     sens_of: Callable[[Any], Any] | None = None,
     valued: bool = True,
+    followed: bool = True,
 ) -> tuple[Any, list[Any], list[Tensor]]:
     """Run `fn` and its adjoint; return its result, the gradients of the arguments at `positions`, and those of the weights.
 
@@ -105,7 +110,13 @@ def differentiate(
     has_aux    True if only the first item of the result is differentiated
     sens_of    computes the cotangents from the result instead; None to use `sens`
     valued     False if the caller does not need the result, which may then be None
+    followed   False if `gradient_followers` are not called
     """
+    if gradient_followers and followed:
+        found = differentiate(fn, args, kwargs, positions, weights, sens, has_aux, sens_of, valued, followed=False)
+        for follow in gradient_followers:
+            follow(weights, found[2])
+        return found
     check_gradients()
     tracer = state.tracer
     if tracer is not None and tracer.emits is True:

@@ -13,13 +13,13 @@ __all__ = ["epoch"]
 
 
 class _Life(Protocol):
-    epoch: int
+    epoch: float
 
 
 class _Epoch:
     """Counts the changes on which graphs depend; there is one object, `epoch`, for the process.
 
-    now  the present number; no number occurs twice, even with several threads
+    now  the present number; it stands for one state, even with several threads.  It is whole, or has the half of `switch`
     log  a function that is called with the object and the attribute of each change; None unless a function is made into a graph while other
         threads run
 
@@ -29,7 +29,7 @@ class _Epoch:
     __slots__ = ("log", "now")
 
     def __init__(self) -> None:
-        self.now = 0
+        self.now: float = 0
         self.log: Callable[[object, str | None], None] | None = None
 
     def move(self, changed: object = None, name: str | None = None) -> None:
@@ -41,6 +41,16 @@ class _Epoch:
         self.now += 1
         if self.log is not None:
             self.log(changed, name)
+
+    def switch(self, on: bool) -> None:
+        """Change the number for a state that is switched on and off, to which nothing else adds: the number before returns with the state
+        before, so that graphs of both states need no check of their guards.
+
+        on  True to add a half to the number, False to take it away; never twice the same
+        """
+        self.now += 0.5 if on else -0.5
+        if self.log is not None:
+            self.log(None, None)
 
     def move_with(self, life: _Life) -> None:
         """Change the number after a change that some guards are known to allow.

@@ -283,7 +283,9 @@ class Guards:
             part.take(value, watched)
             by[part.watch(value)].append(part)
         self._places = [*parts.values()]
-        self._by_epoch, self._by_identity = by["epoch"], by["identity"]
+        # Settings first: they are quick to compare, and graphs may differ in nothing else.
+        self._by_epoch = sorted(by["epoch"], key=lambda place: not isinstance(place, Setting))
+        self._by_identity = by["identity"]
         if self._themselves:
             containing = [_SameContainers(part, self._themselves) for part in (*self._by_epoch, *by["value"])]
             self._containing = [same for same in containing if same.ids]

@@ -54,7 +54,7 @@ class Life:
 
     def __init__(self, lasts: bool = True) -> None:
         self.lasts = lasts
-        self.epoch = -1
+        self.epoch: float = -1
         self.ended: list[Callable[[], None]] = []
 
     def end(self, gone: object) -> None:

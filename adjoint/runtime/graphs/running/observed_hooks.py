@@ -48,7 +48,7 @@ class Beginning:
 
     def __init__(self, cells: Sequence[Callable[[], Cell | None]]):
         self._cells, self.departures = cells, 0
-        self.seen: tuple[int, int] | None = None
+        self.seen: tuple[float, int] | None = None
         self.runs = 0
 
     @property
@@ -56,7 +56,7 @@ class Beginning:
         """True if no run may begin any more, since too many have departed."""
         return self.departures >= _DEPARTURES + self.runs // _RUNS
 
-    def allows(self, now: int, latest: int) -> bool:
+    def allows(self, now: float, latest: int) -> bool:
         """Return True if a call may begin in the optimised graph now.
 
         now     the epoch: a number that rises when a cell, its hooks or the type of a tensor change
