@@ -15,12 +15,12 @@ slower.
 from adjoint.runtime.inspection.finite import FiniteCheck, check_finite
 from adjoint.runtime.inspection.hook_trail import HookRun, HookTrail, SilentHook, hooks
 from adjoint.runtime.inspection.profiling import Profile, TimeShare, profile
-from adjoint.runtime.inspection.statistics import Row, Statistics
+from adjoint.runtime.inspection.statistics import StatisticsRow, TrainingStatistics
 from adjoint.runtime.inspection.statistics_output import statistics
 from adjoint.runtime.inspection.times import OpTime, OpTimes, times
 from adjoint.runtime.memory.finite_results import finite_ok
 
 __all__ = [
-    "FiniteCheck", "HookRun", "HookTrail", "OpTime", "OpTimes", "Profile", "Row", "SilentHook", "Statistics", "TimeShare", "check_finite",
-    "finite_ok", "hooks", "profile", "statistics", "times",
+    "FiniteCheck", "HookRun", "HookTrail", "OpTime", "OpTimes", "Profile", "SilentHook", "StatisticsRow", "TimeShare", "TrainingStatistics",
+    "check_finite", "finite_ok", "hooks", "profile", "statistics", "times",
 ]

@@ -53,7 +53,7 @@ def measure(step: Callable[[], Any], watched: Callable[[], AbstractContextManage
         begin = time.process_time()
         for _ in range(STEPS):
             step()
-            if isinstance(found, watch.Statistics):
+            if isinstance(found, watch.TrainingStatistics):
                 found.step()
         return (time.process_time() - begin) / STEPS * 1e6
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from adjoint.foundation.diagnostics import At, user_place
 from adjoint.ir.op import made
-from adjoint.ir.ops.statistics import Statistics as StatisticsOp
+from adjoint.ir.ops.statistics import Statistics
 from adjoint.ir.types import F32, F64, TensorType
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.gradients.grad import gradient_followers
@@ -33,7 +33,7 @@ from adjoint.runtime.process.tracer import emitter
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor, apply, wrap
 
-__all__ = ["Row", "Sink", "Statistics"]
+__all__ = ["StatisticsRow", "Sink", "TrainingStatistics"]
 
 _WIDE = (F32, F64)
 """The dtypes that the op takes."""
@@ -41,7 +41,7 @@ _WIDE = (F32, F64)
 _NOT_COMPUTED = -1.0
 """The norm in the tensor of statistics that have not been computed in this step."""
 
-class Row(NamedTuple):
+class StatisticsRow(NamedTuple):
     """Statistics of one tensor in one training step.
 
     step       the number of the step, from 1
@@ -73,7 +73,7 @@ class Row(NamedTuple):
 class Sink(Protocol):
     """Where rows go."""
 
-    def add(self, rows: Sequence[Row]) -> None:
+    def add(self, rows: Sequence[StatisticsRow]) -> None:
         """Take the rows of a sampled step."""
         ...
 
@@ -85,12 +85,12 @@ class Sink(Protocol):
 class _Sampling:
     """Whether the step that runs is sampled; a state of the process, as of which each graph has one form.
 
-    owner  the Statistics whose block is open; None if none is
+    owner  the TrainingStatistics whose block is open; None if none is
     """
 
     def __init__(self) -> None:
         self.on = False
-        self.owner: Statistics | None = None
+        self.owner: TrainingStatistics | None = None
 
     def switch(self, on: bool) -> None:
         if on is not self.on:
@@ -134,11 +134,11 @@ class _Series:
             self.compute_now(x.type, x.memory)
             return
         with no_grad(), finite_ok():
-            self.numbers.overwrite(apply(made(StatisticsOp), x if x.dtype in _WIDE else x.astype(F32)))
+            self.numbers.overwrite(apply(made(Statistics), x if x.dtype in _WIDE else x.astype(F32)))
 
     def compute_now(self, type_: TensorType, memory: Any) -> None:
         """Compute the statistics of numbers in memory, of a type that the op takes."""
-        plan_for(made(StatisticsOp), (type_,)).into([memory], [self.numbers.memory])
+        plan_for(made(Statistics), (type_,)).into([memory], [self.numbers.memory])
 
     def forget(self) -> None:
         """Mark the statistics as not computed."""
@@ -230,12 +230,12 @@ _of_parameters: dict[int, _OfParameter] = {}
 """By id of the Parameter."""
 
 
-def _row(step: int, kind: str, name: str, numbers: Sequence[float], place: At | None, update: float = math.nan) -> Row:
+def _row(step: int, kind: str, name: str, numbers: Sequence[float], place: At | None, update: float = math.nan) -> StatisticsRow:
     norm, mean, deviation, largest, zeros, not_finite = numbers
-    return Row(step, kind, name, norm, mean, deviation, largest, zeros, not_finite, update, place)
+    return StatisticsRow(step, kind, name, norm, mean, deviation, largest, zeros, not_finite, update, place)
 
 
-class Statistics:
+class TrainingStatistics:
     """Computes statistics of a network's parameters, outputs and gradients, in every so many steps; a context manager.
 
     rows    the rows of all sampled steps, oldest first
@@ -243,8 +243,8 @@ class Statistics:
     """
 
     def __init__(self, net: Cell, every: int, sinks: Sequence[Sink] = ()):
-        self.rows: list[Row] = []
-        self.latest: list[Row] = []
+        self.rows: list[StatisticsRow] = []
+        self.latest: list[StatisticsRow] = []
         self._net, self._every, self._sinks, self._taken = net, every, sinks, 0
         self._cells: list[tuple[str, Cell, _OfCell]] = []
         self._parameters: list[tuple[Parameter, _OfParameter]] = []
@@ -298,7 +298,7 @@ class Statistics:
                 if found is not None:
                     found.gradient.compute(gradient)
 
-    def _collected(self) -> list[Row]:
+    def _collected(self) -> list[StatisticsRow]:
         for parameter, of in self._parameters:
             of.compute(parameter)
         step = self._taken

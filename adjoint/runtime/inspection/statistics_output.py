@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from adjoint.runtime.cells.cell import Cell
-from adjoint.runtime.inspection.statistics import Row, Sink, Statistics
+from adjoint.runtime.inspection.statistics import Sink, StatisticsRow, TrainingStatistics
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -24,7 +24,7 @@ share of its output is zero."""
 _NUMBERS = ("norm", "mean", "deviation", "largest", "zeros", "not_finite", "update")
 
 
-def statistics(net: Cell, every: int = 10, to: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = ()) -> Statistics:
+def statistics(net: Cell, every: int = 10, to: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = ()) -> TrainingStatistics:
     """Return a context manager that computes statistics of a network while it trains: of parameters, outputs of cells and gradients.
 
     with adjoint.watch.statistics(net, every=10, to=["table", "run.jsonl"]) as found:
@@ -51,10 +51,10 @@ def statistics(net: Cell, every: int = 10, to: str | os.PathLike[str] | Sequence
     for each in named:
         if not isinstance(each, (str, os.PathLike)):
             raise TypeError(f"For 'statistics', the 'to' must be 'table', a file or a directory, or a list of these, but got {each!r}.")
-    return Statistics(net, every, [_sink(os.fspath(each)) for each in named])
+    return TrainingStatistics(net, every, [_sink(os.fspath(each)) for each in named])
 
 
-def mark(row: Row, parameter_norm: float = math.nan) -> str:
+def mark(row: StatisticsRow, parameter_norm: float = math.nan) -> str:
     """Return what is wrong with a tensor: "not finite", "dead", "vanishing", "exploding", or "" if nothing is.
 
     parameter_norm  of a gradient the norm of its parameter
@@ -73,7 +73,7 @@ def mark(row: Row, parameter_norm: float = math.nan) -> str:
     return ""
 
 
-def _marks(rows: Sequence[Row]) -> list[str]:
+def _marks(rows: Sequence[StatisticsRow]) -> list[str]:
     norms = {row.name: row.norm for row in rows if row.kind == "parameter"}
     return [mark(row, norms.get(row.name, math.nan)) for row in rows]
 
@@ -104,7 +104,7 @@ class _JsonLines:
         self._name = name
         self._file: TextIO | None = None
 
-    def add(self, rows: Sequence[Row]) -> None:
+    def add(self, rows: Sequence[StatisticsRow]) -> None:
         if self._file is None:
             self._file = open(self._name, "w", encoding="utf-8")  # noqa: SIM115 - closed by `close`
         for row, marked in zip(rows, _marks(rows), strict=True):
@@ -125,7 +125,7 @@ class _EventFiles:
     def __init__(self, folder: str):
         self._writer = _needed("tensorboardX", "summary").SummaryWriter(folder)
 
-    def add(self, rows: Sequence[Row]) -> None:
+    def add(self, rows: Sequence[StatisticsRow]) -> None:
         for row in rows:
             for name in _NUMBERS:
                 value = getattr(row, name)
@@ -143,9 +143,9 @@ class _Picture:
     def __init__(self, name: str):
         self._figure = _needed("matplotlib.figure", "demo")
         self._name = name
-        self._rows: list[Row] = []
+        self._rows: list[StatisticsRow] = []
 
-    def add(self, rows: Sequence[Row]) -> None:
+    def add(self, rows: Sequence[StatisticsRow]) -> None:
         self._rows += rows
 
     def close(self) -> None:
@@ -170,9 +170,9 @@ class _LiveTable:
 
     def __init__(self) -> None:
         self._live: Any = None
-        self._latest: Sequence[Row] = ()
+        self._latest: Sequence[StatisticsRow] = ()
 
-    def add(self, rows: Sequence[Row]) -> None:
+    def add(self, rows: Sequence[StatisticsRow]) -> None:
         from rich.console import Console
         from rich.live import Live
 
@@ -197,7 +197,7 @@ class _LiveTable:
 _COLOURS = {"not finite": "bold red", "exploding": "red", "dead": "yellow", "vanishing": "yellow"}
 
 
-def _table(rows: Sequence[Row]) -> Table:
+def _table(rows: Sequence[StatisticsRow]) -> Table:
     from rich.table import Table
 
     table = Table(title=f"step {rows[0].step}" if rows else "", box=None)

@@ -154,8 +154,8 @@ def test_dtypes_and_numbers_that_are_not_finite() -> None:
 
 
 def test_what_is_marked() -> None:
-    def row(kind: str, norm: float, zeros: float = 0.0) -> watch.Row:
-        return watch.Row(1, kind, "x", norm, 0.0, 0.0, norm, zeros, 0.0)
+    def row(kind: str, norm: float, zeros: float = 0.0) -> watch.StatisticsRow:
+        return watch.StatisticsRow(1, kind, "x", norm, 0.0, 0.0, norm, zeros, 0.0)
 
     assert [mark(row("gradient", norm), 1.0) for norm in (1.0, 1e-8, 1e4)] == ["", "vanishing", "exploding"]
     assert mark(row("gradient", 0.0, 1.0), 1.0) == mark(row("output", 1.0, 0.9995)) == "dead"
