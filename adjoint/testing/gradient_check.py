@@ -32,11 +32,14 @@ __all__ = ["GradientKink", "GradientMismatch", "GradientReport", "check_gradient
 
 _RELATIVE: dict[DType, float] = {F64: 1e-6, F32: 1e-3, F16: 3e-2, BF16: 1e-1}
 """By how much a gradient that is computed in a dtype may differ from differences, as a fraction."""
+_EPSILON: dict[DType, float] = {F64: 2.0**-52, F32: 2.0**-23, F16: 2.0**-10, BF16: 2.0**-7}
+_ROUNDING = 8.0
+"""The rounding error that is allowed of a gradient, in units in the last place of the largest result."""
 _SHOWN = 6
 """Limit of the mismatches and of the kinks that the text of a report shows."""
 _MISMATCHES = 20
 """Comparing stops after so many wrong gradients of one order: a mistake near the end of a network makes all before it wrong."""
-_ABSOLUTE = 1e-2
+_ABSOLUTE = 1e-3
 """The error that is allowed of each element, as a fraction of the relative one times the size of the largest gradient."""
 
 
@@ -154,7 +157,7 @@ def check_gradients(fn: Any, *inputs: Any, order: int = 2, rtol: float | None = 
     order   1: the gradient; 2: that of the gradient as well
     rtol    the fraction by which a gradient may differ from differences; by default 1e-6 for float64, 1e-3 for float32, 3e-2 for float16
             and 1e-1 for bfloat16, of the least precise input or Parameter
-    atol    the error that each element may have besides; by default `rtol` times a hundredth of the largest gradient
+    atol    the error that each element may have besides; by default `rtol` times a thousandth of the largest gradient
 
     The gradient is computed as the program computes it, with its dtypes, hooks and bprops; the differences are those of the recorded
     operators in float64, along a random direction of each input, then element by element where that fails.  Then each operator, bprop and
@@ -329,7 +332,7 @@ class _Check:
         start = [program.outside[x] for x in program.leaves]
         projection = Projection(program.at, start, [numbers(c).astype(np.float64) for c in cotangents])
         arrays = [numbers(g).astype(np.float64) for g in gradients]
-        tolerance = self.tolerance(arrays)
+        tolerance = self.tolerance(arrays, recorded.outputs)
         wrong = 0
         for i, gradient in enumerate(arrays):
             if wrong == _MISMATCHES:
@@ -358,15 +361,18 @@ class _Check:
                 self.left_out.append("order 2, since order 1 is wrong")
         return not wrong
 
-    def tolerance(self, gradients: Sequence[Any]) -> Tolerance:
+    def tolerance(self, gradients: Sequence[Any], outputs: Sequence[Tensor] = ()) -> Tolerance:
         """Return how far gradients may be from differences.
 
         gradients  those of one order, whose size counts; empty for a tolerance that is relative to the size
+        outputs    what they are the gradients of: a gradient that is zero may have the rounding errors of numbers of their size
         """
         dtypes = [x.dtype for x in (*self.given, *self.parameters)]
         relative = max(_RELATIVE[d] for d in dtypes) if self.rtol is None else self.rtol
         sizes = [float(np.sqrt(np.mean(np.square(g)))) for g in gradients if g.size and np.isfinite(g).all()]
-        absolute = relative * _ABSOLUTE * max(sizes, default=1.0) if self.atol is None else self.atol
+        largest = max([float(np.abs(numbers(x)).max()) for x in outputs if x.size], default=0.0)
+        rounding = _ROUNDING * max(_EPSILON[d] for d in dtypes) * largest
+        absolute = max(relative * _ABSOLUTE * max(sizes, default=1.0), rounding) if self.atol is None else self.atol
         return Tolerance(relative, absolute)
 
     def has_kink(self, name: str) -> bool:

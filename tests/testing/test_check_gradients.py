@@ -20,6 +20,7 @@ rng = np.random.default_rng(0)
 def _same_numbers_each_time() -> None:
     global rng
     rng = np.random.default_rng(0)
+    ms.set_seed(0)
 
 
 def numbers(*shape: int) -> Tensor:
