@@ -47,6 +47,7 @@ NAMES = {
     **dict.fromkeys(("Layout", "shard", "parameter_broadcast", "build_searched_strategy", "load_distributed_checkpoint",
                      "merge_pipeline_strategys", "merge_sliced_parameter", "rank_list_for_transform", "sync_pipeline_shared_parameters",
                      "transform_checkpoint_by_rank", "transform_checkpoints"), _SHARDING),
+    **dict.fromkeys(("CudnnGRU", "GRUV2", "LSTMV2"), "`nn.GRU` and `nn.LSTM`"),
     "GraphCell": _FILES,
     **dict.fromkeys(("ConvertModelUtils", "ConvertNetUtils", "thor"), "an optimizer of `nn`: MindSpore's `thor` is not here"),
 }

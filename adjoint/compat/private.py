@@ -98,8 +98,23 @@ def auto_parallel_context() -> _ParallelContext:
 
 
 def cached_primitive(kind: type) -> Callable[..., Any]:
-    """Return a function that makes a primitive of a class from its constructor's arguments."""
-    return lambda *arguments, **named: kind(*arguments, **named)
+    """Return a function that makes a primitive of a class from its constructor's arguments; the same one for the same arguments.
+
+    A graph that reads the primitive is made again once it is gone, so it must last.
+    """
+
+    def made(*arguments: Any, **named: Any) -> Any:
+        try:
+            return _primitive(kind, *arguments, **named)
+        except TypeError:  # an argument without a hash, or one that the primitive refuses
+            return kind(*arguments, **named)
+
+    return made
+
+
+@functools.lru_cache(maxsize=1000, typed=True)
+def _primitive(kind: type, /, *arguments: Any, **named: Any) -> Any:
+    return kind(*arguments, **named)
 
 
 def opt_init_args_register(fn: Callable[..., None]) -> Callable[..., None]:

@@ -213,3 +213,16 @@ def test_layers_that_draw_have_seeds_of_their_own() -> None:
         assert [seeds(0, "Dropout"), seeds(None, "Dropout"), seeds(5, "Dropout"), seeds(0, "Other")] == [(3, 0), (3, 1), (3, 5), (3, 0)]
     finally:
         ms.set_seed(before or 0)
+
+
+def test_a_cached_primitive_is_the_same_for_the_same_arguments() -> None:
+    cached = importlib.import_module("mindspore.ops._primitive_cache")._get_cache_prim
+
+    @ms.jit
+    def f(x: Any) -> Any:
+        return cached(ms.ops.MatMul)(False, True)(x, x)
+
+    assert cached(ms.ops.MatMul)(False, True) is cached(ms.ops.MatMul)(False, True)
+    assert cached(ms.ops.MatMul)(True) is not cached(ms.ops.MatMul)(False)
+    x = ms.ops.ones((2, 3))
+    assert [f(x).shape, f(x).shape] == [(2, 2)] * 2 and len(ms.jit_stats(f).graphs) == 1

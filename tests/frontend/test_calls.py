@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import packaging.version
 import pytest
 
 import adjoint
@@ -197,3 +198,25 @@ def test_map_without_anything_to_go_through(function: Any) -> None:
         adjoint.jit(function)(Tensor([1.0]))
     assert str(eager.value) in str(graph.value)
     assert any("test_calls.py" in note for note in graph.value.__notes__)
+
+
+def test_versions_are_compared_while_parsing() -> None:
+    # Programs ask so for the version of MindSpore, and one branch may call what is not there.
+    @adjoint.jit
+    def f(x: Tensor) -> Tensor:
+        if packaging.version.parse("2.10.0") <= packaging.version.parse("1.10.1"):
+            return adjoint.ops.not_there(x)
+        return x + 1.0
+
+    assert [f(Tensor([1.0])).item(), f(Tensor([2.0])).item()] == [2.0, 3.0]
+
+
+def test_the_number_of_a_tensor_that_is_made_from_a_number_is_known() -> None:
+    @adjoint.jit
+    def f(x: Tensor, k: int) -> Any:
+        step, count = Tensor(4 // 2), Tensor(k)
+        return x[0:-1:step], x[count:], adjoint.ops.tile(x, (int(count),)), x.reshape((count, -1))
+
+    x = Tensor(np.arange(12.0, dtype=np.float32))
+    found = f(x, 3)
+    assert [part.shape for part in found] == [(6,), (9,), (36,), (3, 4)] and found[0].tolist() == [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]

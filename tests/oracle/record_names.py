@@ -30,6 +30,7 @@ WITHOUT = (
 INNER = (
     "mindspore.parallel._utils", "mindspore.parallel._auto_parallel_context", "mindspore.parallel._tensor", "mindspore.train._utils",
     "mindspore.ops._primitive_cache", "mindspore.ops.operations._inner_ops", "mindspore.ops.operations._grad_ops",
+    "mindspore.ops.operations._rl_inner_ops",
     "mindspore._checkparam", "mindspore._c_expression", "mindspore._c_expression.typing", "mindspore._c_expression.op_enum",
     "mindspore.communication._comm_helper", "mindspore._extends", "mindspore.common._stub_tensor", "mindspore.ops._utils.arg_handler",
     "mindspore.ops.auto_generate.gen_ops_prim", "mindspore.version", "mindspore.common._utils", "mindspore.common._decorator",

@@ -12,11 +12,12 @@ Loaded by both frameworks, with the collection's checkout on `sys.path`.  A coll
 
 from __future__ import annotations
 
+from language import MindNLP
 from pictures import MindCV, MindYOLO
 from sound import MindAudio
 from texts import MindOCR
 
-COLLECTIONS = {"mindaudio": MindAudio, "mindcv": MindCV, "mindocr": MindOCR, "mindyolo": MindYOLO}
+COLLECTIONS = {"mindaudio": MindAudio, "mindcv": MindCV, "mindnlp": MindNLP, "mindocr": MindOCR, "mindyolo": MindYOLO}
 """The collections, by the name that the user gives."""
 
 __all__ = ["COLLECTIONS"]

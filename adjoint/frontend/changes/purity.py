@@ -16,6 +16,7 @@ MODULES = frozenset({
     "array", "builtins", "math", "cmath", "operator", "_operator", "functools", "_functools", "itertools", "collections", "numpy", "copy",
     "typing", "string", "re", "enum", "dataclasses", "fractions", "decimal", "statistics", "numbers", "types", "abc", "_abc", "textwrap",
     "bisect", "heapq", "_heapq", "warnings", "_warnings", "contextlib", "inspect", "_bisect", "_collections", "_collections_abc",
+    "packaging",
 })
 """Names of modules whose functions may be called while a graph is made, since their results depend on the arguments only (see `_IMPURE`).
 """

@@ -143,10 +143,15 @@ class GraphTensor(Tensor):
         """The numbers of a tensor that parsed code (the user's code of the graph) has made from known numbers; CompileError for any other,
         whose numbers are not known yet.
         """
-        known = self.owner.made.tensors.get(self.atom) if isinstance(self.atom, Value) else None
+        known = self.known
         if known is None:
             raise self.owner.unknown(f"this needs the numbers of a tensor {self.type}")
         return known.memory
+
+    @property
+    def known(self) -> Tensor | None:
+        """The tensor outside of the graph with the same numbers, if parsed code has made this one from known numbers."""
+        return self.owner.made.tensors.get(self.atom) if isinstance(self.atom, Value) else None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -168,10 +173,12 @@ class GraphTensor(Tensor):
     numpy = asnumpy
 
     def item(self, index: int | tuple[int, ...] | None = None) -> Any:
-        """Return an element as a Python number that is known when the graph runs.
+        """Return an element as a Python number: known already if the tensor's numbers are, otherwise when the graph runs.
 
         index  of the element; None for the only one
         """
+        if self.known is not None:
+            return super().item(index)
         if index is None and self.size != 1:
             raise ValueError(f"only a tensor of one element has an item without an index, but this one has {self.size}.")
         element = self if index is None else self.reshape((-1,))[index] if isinstance(index, int) else self[index]

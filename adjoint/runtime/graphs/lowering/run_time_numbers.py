@@ -21,7 +21,7 @@ from adjoint.ir.ops.sums import Sum
 from adjoint.ir.types import BOOL, I64, U64, DType, Poly, TensorType, scalar, symbol, tensor
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.lowering.categories import NUMBERS
-from adjoint.runtime.graphs.lowering.graph_values import GraphNumber
+from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor
 from adjoint.runtime.graphs.lowering.hosts import Hosts
 from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.graphs.lowering.values import Values
@@ -62,6 +62,8 @@ class RunTimeNumbers:
             return x if kind.category == category else NUMBERS[category][0](x)
         if x.size != 1:
             return NUMBERS[category][0](x)  # raises what eager mode raises
+        if category == "int" and isinstance(x, GraphTensor) and x.known is not None:
+            return int(x.known.item())
         if x.dtype is U64:
             return self._hosts.number("int", int, x).converted(category)
         atom = self._values.atom(x)
