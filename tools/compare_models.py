@@ -31,6 +31,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools" / "models"))
 
+from known import COLLECTIONS  # noqa: E402  # pyright: ignore[reportMissingImports]  # found on `sys.path`, set above
 from working import MARK, file_of  # noqa: E402  # pyright: ignore[reportMissingImports]  # found on `sys.path`, set above
 
 SIDES = ("ours", "theirs", "exact")
@@ -64,7 +65,7 @@ def main() -> None:
     told = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     before = told.get(given.collection, {"rows": {}})["rows"]
     told[given.collection] = {"models": len(sizes), "families": len(families), "built": sum("size" in size for size in sizes.values()),
-                              "rows": dict(sorted({**before, **rows}.items()))}
+                              "notes": COLLECTIONS[given.collection].NOTES, "rows": dict(sorted({**before, **rows}.items()))}
     file.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
 
 

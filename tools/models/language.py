@@ -30,8 +30,8 @@ class MindNLP:
     """https://github.com/mindspore-lab/mindnlp 0.1.1: its encoders and decoders of text, small, and the layers they are built of."""
 
     NOTES: ClassVar = {
-        "": "Version 0.1.1: 0.2.4 and the newest need parts of MindSpore that 2.10 lacks or that are its own. The data pipelines of 0.1.1, which "
-            "use private parts of MindSpore's in C++, are not imported.",
+        "": "Version 0.1.1: 0.2.4 and the newest need parts of MindSpore that 2.10 lacks or that are its own. The data pipelines of 0.1.1, "
+            "which use private parts of MindSpore's in C++, are not imported.",
         "albert": "Reads an attribute of the model that it never sets.",
         "layers/crf": "Calls `ops.logsumexp` with `axis`; it was written for an earlier MindSpore.",
     }

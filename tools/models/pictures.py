@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from task import CLASSES, Task, drawn, own_loss
@@ -14,6 +14,8 @@ from task import CLASSES, Task, drawn, own_loss
 
 class MindCV:
     """https://github.com/mindspore-lab/mindcv: classifiers of images, by name."""
+
+    NOTES: ClassVar[dict[str, str]] = {}
 
     def __init__(self, checkout: Path):
         import mindcv.models
@@ -62,6 +64,11 @@ class MindCV:
 class MindYOLO:
     """https://github.com/mindspore-lab/mindyolo: detectors, by the path of a configuration; trained with the loss that it names."""
 
+    NOTES: ClassVar = {
+        "": "The losses take `x.max(axis)` for a tensor. In MindSpore 2.10 it is a tuple of values and places in eager mode, and a tensor in "
+            "graphs: so most steps are refused by both in eager mode. In graphs MindSpore refuses most, since it has no second derivative "
+            "of a maximum pool on CPUs.",
+    }
     SIZE = 128
     OBJECTS = 8
 
