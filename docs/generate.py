@@ -232,8 +232,8 @@ COLLECTIONS = """\
 MindSpore's CPU version, with the same parameters and images: its results without training, then the loss and the gradients of one step.
 They are equal if they differ by at most 1e-4 of the largest number of a result, or of the norm of all gradients. A `relu` whose
 argument is 0 but for rounding changes a gradient by more, in either framework: what is not equal is compared with the same computation
-in Float64, and called near if ours is at most twice as far from it as MindSpore's, or if it is equal with one of three other draws of the
-data, since what is computed wrongly differs with any. Seconds are those of the shortest step, forward and backward.
+in Float64, and called near if ours is at most twice as far from it as MindSpore's, or as Float64 moves itself if all parameters change by
+about 2**-23 of them, the largest of three such changes. Seconds are those of the shortest step, forward and backward.
 """
 
 _OUTCOMES = ("equal", "near", "differs", "refused by both", "refused there", "refused here")

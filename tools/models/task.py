@@ -38,13 +38,9 @@ class Names(dict[str, Any]):
         return Names(self[name]) if isinstance(self[name], dict) else self[name]
 
 
-DRAWS = [0]
-"""The number of the draw of data, which a process sets before it makes a task."""
-
-
 def drawn() -> np.random.Generator:
     """Return a source of the same random numbers in both frameworks."""
-    return np.random.default_rng(DRAWS[0])
+    return np.random.default_rng(0)
 
 
-__all__ = ["CLASSES", "DRAWS", "Names", "Task", "drawn", "own_loss"]
+__all__ = ["CLASSES", "Names", "Task", "drawn", "own_loss"]

@@ -8,7 +8,7 @@ answer is a line of JSON that begins with MARK, and says the error if there was 
     {"families": true}               the names of the models, by family
     {"size": NAME}                   how many numbers the model's parameters have
     {"run": NAME, "mode": "eager"}   results, loss and gradients are written to FOLDER; `steps`: how many are timed, the answer has the
-                                     seconds of the shortest; `draw`: the number of the data, 0 by default
+                                     seconds of the shortest; `rounded`: the number of a change of all parameters by about 2**-23 of them
 """
 
 # pyright: reportMissingImports=false
@@ -66,18 +66,16 @@ def answered(models: Any, asked: dict[str, Any], folder: Path, *, exact: bool) -
         return {"families": models.families()}
     if "size" in asked:
         return {"size": sum(int(np.prod(each.shape)) for each in models.build(asked["size"]).get_parameters())}
-    import task
-
-    task.DRAWS[0] = asked.get("draw", 0)
-    file = folder / file_of(asked["run"], asked["mode"], task.DRAWS[0])
-    return run(models.task(asked["run"]), asked["mode"], asked.get("steps", 0), file, exact)
+    rounded = asked.get("rounded", 0)
+    file = folder / file_of(asked["run"], asked["mode"], rounded)
+    return run(models.task(asked["run"]), asked["mode"], asked.get("steps", 0), file, exact, rounded)
 
 
-def file_of(model: str, mode: str, draw: int = 0) -> str:
-    return f"{model.replace('/', '-')}.{mode}{draw or ''}.npz"
+def file_of(model: str, mode: str, rounded: int = 0) -> str:
+    return f"{model.replace('/', '-')}.{mode}{rounded or ''}.npz"
 
 
-def run(task: Any, mode: str, steps: int, file: Path, exact: bool) -> dict[str, Any]:
+def run(task: Any, mode: str, steps: int, file: Path, exact: bool, rounded: int) -> dict[str, Any]:
     """Write results, loss and gradients of a model; return what went wrong, and the time of a step."""
     import mindspore as ms
 
@@ -87,6 +85,9 @@ def run(task: Any, mode: str, steps: int, file: Path, exact: bool) -> dict[str, 
         for each in task.network.get_parameters():
             if each.dtype == ms.float32:
                 each.set_dtype(ms.float64)
+                if rounded:
+                    apart = np.random.default_rng([rounded, zlib.crc32(each.name.encode())]).standard_normal(each.shape)
+                    each.set_data(ms.Tensor(each.asnumpy() * (1.0 + 2.0**-23 * apart)))
     inputs = [tensor(each, exact) if isinstance(each, np.ndarray) else each for each in task.inputs]
     weights = task.network.trainable_params()
     told: dict[str, Any] = {}
