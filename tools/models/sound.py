@@ -1,6 +1,6 @@
 """A collection of models of sound, for both frameworks: `mindspore` is either MindSpore or this package."""
 
-# pyright: reportMissingImports=false
+# pyright: reportMissingImports=false, reportMissingModuleSource=false
 
 from __future__ import annotations
 
