@@ -35,6 +35,9 @@ _RELATIVE: dict[DType, float] = {F64: 1e-6, F32: 1e-3, F16: 3e-2, BF16: 1e-1}
 _EPSILON: dict[DType, float] = {F64: 2.0**-52, F32: 2.0**-23, F16: 2.0**-10, BF16: 2.0**-7}
 _ROUNDING = 8.0
 """The rounding error that is allowed of a gradient, in units in the last place of the largest result."""
+_ROUNDS = 3
+"""How often Parameters are looked for: one that is only combined with others is found when these are known.  A function that makes new
+Parameters in each call is not differentiated by them."""
 _SHOWN = 6
 """Limit of the mismatches and of the kinks that the text of a report shows."""
 _MISMATCHES = 20
@@ -218,13 +221,14 @@ class _Check:
         given = [self.tensors[i] for i in self.chosen]
         # At other numbers first: what a program keeps from its first call is then not what it would keep now.
         moved = [_moved(x, self.rng) for x in given]
-        while True:
-            first = self.recorded(self.result, moved, moving=True)
+        first = self.recorded(self.result, moved, moving=True)
+        for _ in range(_ROUNDS):
             more = [p for p in first.found if p.requires_grad and p.dtype.is_float and not any(p is q for q in self.parameters)]
             if not more:
                 break
             self.parameters += dict.fromkeys(more)
             self.calls.written += dict.fromkeys(more)
+            first = self.recorded(self.result, moved, moving=True)
         self.parameters = [p for p in self.parameters if any(p is q for q in first.found)]
         if not self.chosen and not self.parameters:
             got = ", ".join(str(x.dtype) for x in self.tensors) or "no Tensor"

@@ -241,6 +241,11 @@ def test_parameters_that_a_function_reads_are_found() -> None:
     assert report.ok and report.checks[0].startswith("order 1: 3 gradients of 9 elements")
 
 
+def test_parameters_that_each_call_makes_are_constants() -> None:
+    report = ms.check_gradients(lambda x: nn.Dense(3, 2, "ones", "zeros")(x), numbers(2, 3))
+    assert report.ok and report.checks[0].startswith("order 1: 1 gradient of 6 elements")
+
+
 class Scaled(nn.Cell):
     def __init__(self) -> None:
         super().__init__()
