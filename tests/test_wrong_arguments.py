@@ -279,7 +279,7 @@ NO_CALLS = {
     "ops.ReduceOp", "ops.constexpr", "ops.prim_attr_register", "ms.get_seed", "ms.CompileError", "ms.InternalError", "ms.ParallelMode",
     "ms.Type", "ms._Function", "ms._no_grad", "ms.get_current_device", "ms.launch_blocking", "ms.reset_auto_parallel_context",
     "ms.Generator", "ms.get_rng_state", "ms.initial_seed", "ms.seed", "ms.get_py_obj_dtype", "ops.ForiLoop", "ops.Scan", "ops.WhileLoop",
-    "ops.DataType", "ops.custom_info_register",
+    "ops.DataType", "ops.custom_info_register", "ms.RowTensor",
 }
 """Decorators of the user's functions and what calls them, exceptions, classes of names and of dtypes, and what takes no argument or any."""
 
@@ -295,7 +295,8 @@ WRITTEN = {
 PARSED = [
     text for area in ("functions", "primitives", "layers") for text in good_calls.CALLS[area][::7]
     if not re.search(r"ssign|[Pp]rint|Queue|queue|[gG]rad|jvp|vjp|Map|Hook|Insert|SGD|Ada[mMg]|Lamb|LARS|RMSProp|Momentum|Optim|Train|"
-                     r"Cell\(|get_act|LossBase|Apply|[uU]nique|ops\.Segment|ops\.bincount|ListDiff|[nN]on_?[zZ]ero|asked_?[sS]elect", text)
+                     r"Cell\(|get_act|LossBase|Apply|[uU]nique|ops\.Segment|ops\.bincount|ListDiff|[nN]on_?[zZ]ero|asked_?[sS]elect|"
+                     r"ctc_greedy", text)
 ]
 
 

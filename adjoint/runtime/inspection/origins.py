@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import Any
 
-from adjoint.foundation.diagnostics import Derived, Loc, Within, is_of_python, is_ours
+from adjoint.foundation.diagnostics import CompileError, Derived, Loc, Within, is_of_python, is_ours
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.memory.machine import ffi
 from adjoint.runtime.tensor.parameter import Parameter
@@ -86,7 +86,10 @@ def _tensors(names: Mapping[str, Any]) -> Iterator[tuple[str, Tensor]]:
 
 def _holds(x: Tensor, address: int) -> bool:
     """Return True if the memory at an address is part of a tensor's memory."""
-    memory = getattr(x, "memory", None)  # a tensor of a graph that is being made has none
+    try:
+        memory = x.memory
+    except (AttributeError, CompileError):  # a tensor of a graph that is being made, or of one that was made, has none
+        return False
     if not isinstance(memory, ffi.CData):
         return False
     begin = _address(memory)

@@ -14,6 +14,8 @@ import pytest
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, amp, jit, nn, ops, watch
+from adjoint.foundation.diagnostics import UNKNOWN
+from adjoint.frontend.errors import NOT_IN_GRAPH
 from adjoint.runtime.memory import finite_results
 from adjoint.runtime.memory.machine import machine
 from adjoint.runtime.process import context
@@ -274,3 +276,17 @@ def test_python_is_not_called_for_results_that_are_finite() -> None:
     plain = calls()
     with watch.check_finite():
         assert calls() == plain
+
+
+def test_a_parameter_of_a_graph_that_is_gone_holds_nothing() -> None:
+    """It may be alive still, in the traceback of an exception."""
+
+    class Gone(ms.Parameter):
+        @property
+        def memory(self) -> Any:
+            raise NOT_IN_GRAPH.at(UNKNOWN, "this value belongs to a graph that is made already")
+
+    kept = Gone.__new__(Gone)
+    with pytest.raises(FloatingPointError, match="For 'Exp'"), watch.check_finite():
+        ops.exp(Tensor([float("nan")]))
+    del kept
