@@ -309,7 +309,8 @@ class LogDeterminant(SquareMatrices):
 
     def reference(self, x: Array) -> tuple[Array, Array]:
         sign, logarithm = np.linalg.slogdet(x)
-        return np.where(np.isnan(logarithm), np.nan, sign), logarithm  # of some matrices with infinities LAPACK gives a sign
+        nothing = np.full_like(logarithm, np.nan)  # of some matrices with infinities LAPACK gives a sign, and no logarithm
+        return np.where(np.isnan(logarithm), nothing, sign), logarithm
 
     def lower(self, k: Kernel, x: Buffer, sign: Buffer, logarithm: Buffer) -> None:
         with _each_matrix(k, x) as (matrix, (a,)):
