@@ -25,7 +25,6 @@ from adjoint.nn import (
     padding,
     patches,
     pooling,
-    probability,
     recurrent,
     resizing,
     unpooling,
@@ -58,7 +57,7 @@ from adjoint.nn.unpooling import *  # noqa: F403
 from adjoint.nn.wrap import *  # noqa: F403
 from adjoint.runtime.cells.cell import Cell
 
-__all__ = ["Cell", "DistributedGradReducer", "probability"]
+__all__ = ["Cell", "DistributedGradReducer"]
 __all__ += activation.__all__
 __all__ += attention.__all__
 __all__ += combined.__all__
@@ -99,8 +98,8 @@ LOADED_WHEN_USED = {**dict.fromkeys(
      "HausdorffDistance", "Loss", "MAE", "MSE", "MeanSurfaceDistance", "Metric", "Perplexity", "Precision", "ROC", "Recall",
      "RootMeanSquareDistance", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc",
      "get_metric_fn", "names", "rearrange_inputs"), "adjoint.train.metrics"),
-    **dict.fromkeys(("Dropout2dExt", "LayerNormExt", "PReLUExt"), "adjoint.mint.nn.older")}
-"""Metrics and layers that are also available here: their modules are loaded at first use."""
+    **dict.fromkeys(("Dropout2dExt", "LayerNormExt", "PReLUExt"), "adjoint.mint.nn.older"), "probability": "adjoint.nn.probability"}
+"""Metrics and layers that are also available here, and distributions: their modules are loaded at first use."""
 
 
 def __getattr__(name: str) -> Any:
