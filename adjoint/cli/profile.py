@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from adjoint import compat, watch
+from adjoint.cli.run import add_script, is_there
 
 __all__ = ["act", "configure"]
 
@@ -15,16 +15,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.description = "Run a script written for mindspore, and show where its time goes: by phase, Cell, line and operator."
     parser.add_argument("--trace", metavar="FILE", help="also write each launch of a kernel into FILE, for Perfetto or chrome://tracing")
-    parser.add_argument("script", help="the script")
-    arguments = parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
-    arguments.required = False  # otherwise argparse would list them among the missing arguments
+    add_script(parser)
     parser.set_defaults(act=act)
 
 
 def act(chosen: argparse.Namespace) -> int:
     """Run the script, then print the tables to stderr, also if it has raised; exceptions propagate."""
-    if not Path(chosen.script).is_file():
-        print(f"adjoint profile: there is no file {chosen.script!r}", file=sys.stderr)
+    if not is_there(chosen):
         return 2
     found = None
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from adjoint import compat, watch
 
-__all__ = ["act", "configure"]
+__all__ = ["act", "add_script", "configure", "is_there"]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -17,16 +17,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = "Run a script written for mindspore, unchanged: `import mindspore` gives adjoint. Its exit code is the script's."
     parser.add_argument("--check-finite", action="store_true", help="stop at the first operator whose result has a NaN or an infinity")
     parser.add_argument("--times", action="store_true", help="show at the end how long each operator took, by line")
+    add_script(parser)
+    parser.set_defaults(act=act)
+
+
+def add_script(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of a command that runs a script: the script, and the script's own arguments."""
     parser.add_argument("script", help="the script")
     arguments = parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
     arguments.required = False  # otherwise argparse would list them among the missing arguments
-    parser.set_defaults(act=act)
+
+
+def is_there(chosen: argparse.Namespace) -> bool:
+    """Return True if the script exists; otherwise say on stderr that it does not."""
+    found = Path(chosen.script).is_file()
+    if not found:
+        print(f"adjoint {chosen.command}: there is no file {chosen.script!r}", file=sys.stderr)
+    return found
 
 
 def act(chosen: argparse.Namespace) -> int:
     """Run the script; exceptions propagate, and Python shows only the script's frames."""
-    if not Path(chosen.script).is_file():
-        print(f"adjoint run: there is no file {chosen.script!r}", file=sys.stderr)
+    if not is_there(chosen):
         return 2
     with contextlib.ExitStack() as watching:
         if chosen.times:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from adjoint.ir.types import F32, I32, DType
 from adjoint.nn.checks import least
+from adjoint.nn.optim.optimizer import require_gradients
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.tensor.filled import full
 from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
@@ -114,7 +115,7 @@ class Stepwise(Optimizer):
 
     def construct(self, gradients: Any) -> bool:
         gradients = tuple(gradients) if isinstance(gradients, (tuple, list)) else (gradients,)
-        self._check(gradients)
+        require_gradients(type(self).__name__, self.parameters, gradients)
         self.step_t.overwrite(self.step_t + 1)
         for number, group in enumerate(self.param_groups):
             rate = group["lr"] if isinstance(group["lr"], Tensor) else constant(float(group["lr"]), F32)
@@ -154,20 +155,6 @@ class Stepwise(Optimizer):
         others  its states, in the order of `STATES`, and the settings
         """
         raise NotImplementedError
-
-    def _check(self, gradients: Sequence[Any]) -> None:
-        """Raise ValueError or TypeError unless there is a gradient for each parameter."""
-        name = type(self).__name__
-        if len(gradients) != len(self.parameters):
-            raise ValueError(f"For '{name}', there must be one gradient for each of the {len(self.parameters)} parameters, but got "
-                             f"{len(gradients)}.")
-        for parameter, gradient in zip(self.parameters, gradients, strict=True):
-            if not isinstance(gradient, Tensor):
-                raise TypeError(f"For '{name}', the gradient of {parameter.name!r} must be a Tensor, but got {gradient!r} of type "
-                                f"{type(gradient).__name__}.")
-            if gradient.shape != parameter.shape or not gradient.dtype.is_float:
-                raise ValueError(f"For '{name}', the gradient of {parameter.name!r} must have shape {parameter.shape} and a floating "
-                                 f"dtype, but got {gradient.shape} and {gradient.dtype}.")
 
 
 def betas_of(name: str, betas: Any) -> tuple[float, float]:

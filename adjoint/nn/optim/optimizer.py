@@ -23,7 +23,7 @@ from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
 from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
-__all__ = ["Optimizer", "as_dtype", "at_least_zero", "fraction"]
+__all__ = ["Optimizer", "as_dtype", "at_least_zero", "fraction", "require_gradients"]
 
 _KEYS = ("params", "lr", "weight_decay", "order_params", "grad_centralization")
 
@@ -394,19 +394,8 @@ class Optimizer(Cell):
         self.exec_weight_decay = self.need_scale = False
         self.loss_scale, self.reciprocal_scale = 1.0, Tensor(1.0, F32)
 
-    def _check(self, gradients: tuple[Any, ...]) -> None:
-        """Raise ValueError or TypeError unless there is a gradient for each parameter."""
-        name = type(self).__name__
-        if len(gradients) != len(self._parameters):
-            raise ValueError(f"For '{name}', there must be one gradient for each of the {len(self._parameters)} parameters, "
-                             f"but got {len(gradients)}.")
-        for parameter, gradient in zip(self._parameters, gradients, strict=True):
-            if not isinstance(gradient, Tensor):
-                raise TypeError(f"For '{name}', the gradient of {parameter.name!r} must be a Tensor, "
-                                f"but got {gradient!r} of type {type(gradient).__name__}.")
-            if gradient.shape != parameter.shape or not gradient.dtype.is_float:
-                raise ValueError(f"For '{name}', the gradient of {parameter.name!r} must have shape {parameter.shape} "
-                                 f"and a floating dtype, but got {gradient.shape} and {gradient.dtype}.")
+    def _check(self, gradients: Sequence[Any]) -> None:
+        require_gradients(type(self).__name__, self._parameters, gradients)
 
     def begin(self) -> None:
         """Prepare a step; called once, before the parameters are updated."""
@@ -477,6 +466,23 @@ def at_least_zero(name: str, argument: str, value: Any) -> float:
     if not 0.0 <= number(name, argument, value) < math.inf:
         raise ValueError(f"For '{name}', the argument '{argument}' must be at least 0.0, but got {value}.")
     return float(value)
+
+
+def require_gradients(name: str, parameters: Sequence[Parameter], gradients: Sequence[Any]) -> None:
+    """Raise ValueError or TypeError unless there is a gradient for each parameter.
+
+    name  the optimiser, for the message
+    """
+    if len(gradients) != len(parameters):
+        raise ValueError(f"For '{name}', there must be one gradient for each of the {len(parameters)} parameters, "
+                         f"but got {len(gradients)}.")
+    for parameter, gradient in zip(parameters, gradients, strict=True):
+        if not isinstance(gradient, Tensor):
+            raise TypeError(f"For '{name}', the gradient of {parameter.name!r} must be a Tensor, "
+                            f"but got {gradient!r} of type {type(gradient).__name__}.")
+        if gradient.shape != parameter.shape or not gradient.dtype.is_float:
+            raise ValueError(f"For '{name}', the gradient of {parameter.name!r} must have shape {parameter.shape} "
+                             f"and a floating dtype, but got {gradient.shape} and {gradient.dtype}.")
 
 
 def as_dtype(value: Tensor, dtype: DType) -> Tensor:
