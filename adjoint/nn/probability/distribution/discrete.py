@@ -13,7 +13,7 @@ from adjoint.ir.op import made
 from adjoint.ir.ops.rejection import RandomPoisson
 from adjoint.ir.types import F32, I32, DType, tensor
 from adjoint.nn.probability.distribution.base import Distribution
-from adjoint.nn.probability.distribution.positive import not_a_number, not_below
+from adjoint.nn.probability.distribution.positive import Rated, not_a_number, not_below
 from adjoint.nn.probability.distribution.real import open_uniform
 from adjoint.nn.probability.parameters import above_zero, number_dtype
 from adjoint.ops import creation, picking, reduction, shapes
@@ -238,7 +238,7 @@ def _adds_up(probs: Tensor) -> None:
         raise ValueError(f"For 'Categorical', the argument 'probs' must add up to 1 along the last axis, but got {sums.tolist()}.")
 
 
-class Poisson(Distribution):
+class Poisson(Rated):
     """The Poisson distribution, rate^value exp(-rate) / gamma(value + 1) for values from 0.
 
     rate  lists or Tensors with dimensions, kept, TypeError for numbers; None: given with each call. ValueError if one that is kept is not
@@ -247,26 +247,11 @@ class Poisson(Distribution):
     Values between whole numbers are not rounded. Samples have no gradient.
     """
 
+    kind = "Poisson"
+
     def __init__(self, rate: Any = None, seed: int | None = None, dtype: DType = F32, name: str = "Poisson"):
         not_a_number("Poisson", "rate", rate)
-        given = {"rate": rate}
-        dtype = number_dtype("Poisson", dtype)
-        super().__init__(seed, dtype, name, {**given, "seed": seed, "dtype": dtype, "name": name, "param_dict": given})
-        self._rate = self._add_parameter(rate, "rate")
-        above_zero("Poisson", "rate", self._rate)
-
-    @property
-    def rate(self) -> Any:
-        return self._rate
-
-    def _get_dist_type(self) -> str:
-        return "Poisson"
-
-    def _get_dist_args(self, rate: Any = None) -> tuple[Tensor]:
-        return (self._check_param_type(rate),)
-
-    def extend_repr(self) -> str:
-        return self._shown(rate=self._rate)
+        super().__init__(rate, seed, number_dtype("Poisson", dtype), name)
 
     def _log_prob(self, value: Any, rate: Any = None) -> Tensor:
         x, rate = self._check_value(value, "value"), self._check_param_type(rate)

@@ -6,7 +6,7 @@ The formulas are those of Johnson, Kotz and Balakrishnan, Continuous Univariate 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from adjoint.ir.op import made
 from adjoint.ir.ops.rejection import RandomGamma
@@ -22,7 +22,7 @@ from adjoint.ops.special import log_beta
 from adjoint.runtime.tensor.random_keys import next_key
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
-__all__ = ["Beta", "Exponential", "Gamma", "HalfNormal", "LogNormal", "not_a_number", "not_below"]
+__all__ = ["Beta", "Exponential", "Gamma", "HalfNormal", "LogNormal", "Rated", "not_a_number", "not_below"]
 
 
 def not_below(x: Tensor, below: Tensor, least: float = 0.0) -> Tensor:
@@ -41,7 +41,32 @@ def _standard_gamma(sizes: tuple[int, ...], shape: Tensor, seed: int) -> Tensor:
     return apply(made(RandomGamma, tensor(shape.dtype, (*sizes, *shape.shape))), next_key(seed), shape)
 
 
-class Exponential(Distribution):
+class Rated(Distribution):
+    """Distributions whose parameter is a rate above 0, `rate`."""
+
+    kind: ClassVar[str]
+
+    def __init__(self, rate: Any, seed: int | None, dtype: DType, name: str):
+        given = {"rate": rate}
+        super().__init__(seed, dtype, name, {**given, "seed": seed, "dtype": dtype, "name": name, "param_dict": given})
+        self._rate = self._add_parameter(rate, "rate")
+        above_zero(self.kind, "rate", self._rate)
+
+    @property
+    def rate(self) -> Any:
+        return self._rate
+
+    def _get_dist_type(self) -> str:
+        return self.kind
+
+    def _get_dist_args(self, rate: Any = None) -> tuple[Tensor]:
+        return (self._check_param_type(rate),)
+
+    def extend_repr(self) -> str:
+        return self._shown(rate=self._rate)
+
+
+class Exponential(Rated):
     """The exponential distribution, rate exp(-rate value) for values from 0.
 
     rate  numbers or Tensors, kept; None: given with each call. ValueError if one that is kept is not above 0
@@ -49,25 +74,10 @@ class Exponential(Distribution):
     kl_loss(b) = log(rate / rate_b) + rate_b / rate - 1
     """
 
+    kind = "Exponential"
+
     def __init__(self, rate: Any = None, seed: int | None = None, dtype: DType = F32, name: str = "Exponential"):
-        given = {"rate": rate}
-        dtype = float_dtype("Exponential", dtype)
-        super().__init__(seed, dtype, name, {**given, "seed": seed, "dtype": dtype, "name": name, "param_dict": given})
-        self._rate = self._add_parameter(rate, "rate")
-        above_zero("Exponential", "rate", self._rate)
-
-    @property
-    def rate(self) -> Any:
-        return self._rate
-
-    def _get_dist_type(self) -> str:
-        return "Exponential"
-
-    def _get_dist_args(self, rate: Any = None) -> tuple[Tensor]:
-        return (self._check_param_type(rate),)
-
-    def extend_repr(self) -> str:
-        return self._shown(rate=self._rate)
+        super().__init__(rate, seed, float_dtype("Exponential", dtype), name)
 
     def _log_prob(self, value: Any, rate: Any = None) -> Tensor:
         x, rate = self._check_value(value, "value"), self._check_param_type(rate)
