@@ -298,9 +298,8 @@ def _coordinate_check(op: str, sizes: tuple[int, ...]) -> Callable[[Tensor], Non
     """A check that the rows of a tensor [..., n] are coordinates in axes of these sizes."""
 
     def coordinates(given: Tensor, range_: Range) -> None:
-        lows, highs = np.atleast_1d(range_.low), np.atleast_1d(range_.high)  # a graph has one bound without a tuple
-        columns = given.asnumpy().reshape(-1, len(lows))
-        for axis, (column, low, high) in enumerate(zip(columns.T, lows, highs, strict=True)):
+        columns = given.asnumpy().reshape(-1, len(range_.low))
+        for axis, (column, low, high) in enumerate(zip(columns.T, range_.low, range_.high, strict=True)):
             outside = (column < low) | (column > high)
             if outside.any():
                 raise wrong(op, "indices", f"in [{low}, {high + 1}) along axis {axis}", int(column[outside][0]), IndexMistake)

@@ -71,9 +71,9 @@ class Hosts:
         """
         name = f"check_{getattr(check, '__name__', 'values')}"
         if isinstance(check, RangeCheck):
-            conditions, explain = ((values[0], check.range),), check.explain
+            conditions, explain, several = ((values[0], check.range),), check.explain, isinstance(check.range.low, tuple)
             on_tensors, leaves = _on_tensors(lambda given: given, tuple(values))
-            function: Callable[..., None] = lambda op, *given: explain(on_tensors(*given), _range_of(op))  # noqa: E731 - the other one differs
+            function: Callable[..., None] = lambda op, *given: explain(on_tensors(*given), _range_of(op, several))  # noqa: E731 - the other one differs
         else:
             on_tensors, leaves = _on_tensors(lambda *given: (check(*given), None)[1], tuple(values))
             function = lambda op, *given: on_tensors(*given)  # noqa: E731
@@ -180,10 +180,12 @@ def _bounds(given: Dim | tuple[Dim, ...]) -> tuple[Dim, ...]:
     return tuple(bound.plain() if isinstance(bound, Poly) else bound for bound in (given if isinstance(given, tuple) else (given,)))
 
 
-def _range_of(op: Check) -> Range:
-    """Return the range that a check with numbers as bounds allows."""
-    low, high = (bounds[0] if len(bounds) == 1 else bounds for bounds in (op.low, op.high))
-    return Range(low, high, op.ignored)
+def _range_of(op: Check, several: bool) -> Range:
+    """Return the range that a check with numbers as bounds allows.
+
+    several  True if the range has a bound for each column, also if there is one column
+    """
+    return Range(op.low, op.high, op.ignored) if several else Range(op.low[0], op.high[0], op.ignored)
 
 
 def _on_tensors(function: Callable[..., Any], values: Any) -> tuple[Callable[..., Any], list[Any]]:
