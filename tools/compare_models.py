@@ -1,6 +1,7 @@
 """Runs the models of a collection, which others wrote for MindSpore, in both frameworks, and compares results and gradients.  By hand.
 
-python tools/compare_models.py mindcv CHECKOUT --mindspore VENV/bin/python [--only TEXT] [--graph TEXT] [--steps N] [--known]
+python tools/compare_models.py mindcv CHECKOUT --mindspore VENV/bin/python [--only TEXT] [--graph TEXT] [--known]
+python tools/compare_models.py mindcv CHECKOUT --mindspore VENV/bin/python --times [--only TEXT]
 
 CHECKOUT is a checkout of the collection that `tools/models/known.py` describes; what it needs must be importable in both environments.
 All models are built here.  Of each family the one with the fewest parameters is run, in eager mode, and in graph mode too if its name
@@ -13,6 +14,10 @@ that of Float64 from itself after all parameters have changed by about 2**-23 of
 
 Answers are kept in the folder, and a comparison that was interrupted goes on.  What was found is written to docs/collections.json, of which
 `make docs` makes a part of docs/compatibility.md.
+
+With `--times`, the models whose step was equal or near are timed: both frameworks by turns, on an idle machine.  MindSpore is timed twice,
+once with `ONEDNN_MAX_CPU_ISA=AVX2`, and its quicker time counts: on a processor with AVX-512 its library takes reference loops for most
+convolutions, which are up to 80 times slower than what it does where it may use AVX2 only.
 """
 
 from __future__ import annotations
@@ -34,8 +39,11 @@ sys.path.insert(0, str(ROOT / "tools" / "models"))
 from known import COLLECTIONS  # noqa: E402  # pyright: ignore[reportMissingImports]  # found on `sys.path`, set above
 from working import MARK, file_of  # noqa: E402  # pyright: ignore[reportMissingImports]  # found on `sys.path`, set above
 
-SIDES = ("ours", "theirs", "exact")
+SIDES = ("ours", "theirs", "exact", "narrow")
+SETTINGS = {"narrow": {"ONEDNN_MAX_CPU_ISA": "AVX2"}}
+"""What is set in the environment of a side; "narrow" is MindSpore, too."""
 EQUAL = 1e-4
+FOUND = ROOT / "docs" / "collections.json"
 
 
 def main() -> None:
@@ -45,11 +53,14 @@ def main() -> None:
     parser.add_argument("--mindspore", required=True, help="a Python that has mindspore 2.10, NumPy and what the collection imports")
     parser.add_argument("--only", default="", help="only models whose name contains this text")
     parser.add_argument("--graph", help="run models whose name contains this text in graph mode, too")
-    parser.add_argument("--steps", type=int, default=0, help="how many steps are timed")
+    parser.add_argument("--times", action="store_true", help="time the models that were compared before, but those that have a time")
     parser.add_argument("--known", action="store_true", help="only models that MindSpore has answered before")
     parser.add_argument("--answers", type=Path, default=ROOT / "out" / "models", help="where answers are kept")
     given = parser.parse_args()
     asked = Asked(given.collection, given.checkout.resolve(), given.mindspore, given.answers)
+    if given.times:
+        time_models(asked, given.collection, given.only)
+        return
     families = asked.answer("ours", {"families": True})["families"]
     sizes = {name: asked.answer("ours", {"size": name}) for names in families.values() for name in names}
     chosen = [min(built, key=lambda name: sizes[name]["size"])
@@ -57,16 +68,34 @@ def main() -> None:
     rows: dict[str, dict[str, Any]] = {}
     for model in (name for name in chosen if given.only in name):
         modes = ["eager", "graph"] if given.graph is not None and given.graph in model else ["eager"]
-        modes = [mode for mode in modes if not given.known or asked.knows("theirs", question(model, mode, given.steps))]
+        modes = [mode for mode in modes if not given.known or asked.knows("theirs", {"run": model, "mode": mode})]
         for mode in modes:
-            row = rows.setdefault(model, {})[mode] = asked.compared(model, mode, given.steps)
+            row = rows.setdefault(model, {})[mode] = asked.compared(model, mode)
             print(model, mode, json.dumps(row), flush=True)
-    file = ROOT / "docs" / "collections.json"
-    told = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    told = json.loads(FOUND.read_text(encoding="utf-8")) if FOUND.exists() else {}
     before = told.get(given.collection, {"rows": {}})["rows"]
     told[given.collection] = {"models": len(sizes), "families": len(families), "built": sum("size" in size for size in sizes.values()),
                               "notes": COLLECTIONS[given.collection].NOTES, "rows": dict(sorted({**before, **rows}.items()))}
-    file.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    FOUND.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+
+
+def time_models(asked: Asked, collection: str, only: str) -> None:
+    """Time the models whose steps are right: each side by turns, twice; write after each what is known."""
+    rows = json.loads(FOUND.read_text(encoding="utf-8"))[collection]["rows"]
+    for model, modes in rows.items():
+        for mode, row in modes.items():
+            if row["step"] not in ("equal", "near") or "seconds ours" in row or only not in model:
+                continue
+            answers = [(side, asked.asked(side, {"time": model, "mode": mode})) for side in ("ours", "theirs", "narrow") * 2]
+            seconds = {side: min((answer["seconds"] for other, answer in answers if other == side and "seconds" in answer), default=0.0)
+                       for side in ("ours", "theirs", "narrow")}
+            print(model, mode, json.dumps(seconds), flush=True)
+            theirs = [seconds[side] for side in ("theirs", "narrow") if seconds[side]]
+            if not seconds["ours"] or not theirs:
+                continue
+            told = json.loads(FOUND.read_text(encoding="utf-8"))
+            told[collection]["rows"][model][mode] |= {"seconds ours": seconds["ours"], "seconds theirs": min(theirs)}
+            FOUND.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
 
 
 class Asked:
@@ -75,7 +104,7 @@ class Asked:
     def __init__(self, collection: str, checkout: Path, mindspore: str, answers: Path):
         self._collection, self._checkout = collection, checkout
         self._pythons: dict[str, str] = dict.fromkeys(SIDES, sys.executable)
-        self._pythons["theirs"] = mindspore
+        self._pythons["theirs"] = self._pythons["narrow"] = mindspore
         self._folders = {side: answers / collection / side for side in SIDES}
         self._running: dict[str, subprocess.Popen[str]] = {}
         self._known: dict[tuple[str, str], Any] = {}
@@ -92,16 +121,17 @@ class Asked:
         return (side, json.dumps(asked)) in self._known
 
     def answer(self, side: str, asked: dict[str, Any]) -> dict[str, Any]:
-        """Ask one side, unless it has answered before; a process that ends without an answer is an error of that side."""
+        """Ask one side, unless it has answered before."""
         key = side, json.dumps(asked)
         if key not in self._known:
-            answer = self._asked(side, asked)
+            answer = self.asked(side, asked)
             self._known[key] = answer
             with (self._folders[side] / "answers.jsonl").open("a") as kept:
                 kept.write(json.dumps(answer) + "\n")
         return self._known[key]
 
-    def _asked(self, side: str, asked: dict[str, Any]) -> dict[str, Any]:
+    def asked(self, side: str, asked: dict[str, Any]) -> dict[str, Any]:
+        """Ask one side, whatever it answered before; a process that ends without an answer is an error of that side."""
         process = self._running.get(side)
         if process is None or process.poll() is not None:
             process = self._running[side] = self._started(side)
@@ -115,16 +145,16 @@ class Asked:
 
     def _started(self, side: str) -> subprocess.Popen[str]:
         script = ROOT / "tools" / "models" / "working.py"
-        command = [self._pythons[side], str(script), side, self._collection, str(self._checkout), str(self._folders[side])]
-        environment = {**os.environ, "GLOG_v": "3"}
-        if side != "theirs":
+        command = [self._pythons[side], str(script), "theirs" if side == "narrow" else side, self._collection, str(self._checkout), str(self._folders[side])]
+        environment = {**os.environ, "GLOG_v": "3", **SETTINGS.get(side, {})}
+        if self._pythons[side] == sys.executable:
             environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                                 env=environment)
 
-    def compared(self, model: str, mode: str, steps: int) -> dict[str, Any]:
-        """Return what became of one model in one mode: for forward and step "equal", "near" or what is wrong, and the times."""
-        answers = {side: self.answer(side, question(model, mode, steps)) for side in ("ours", "theirs")}
+    def compared(self, model: str, mode: str) -> dict[str, Any]:
+        """Return what became of one model in one mode: for forward and step "equal", "near" or what is wrong."""
+        answers = {side: self.answer(side, {"run": model, "mode": mode}) for side in ("ours", "theirs")}
         row: dict[str, Any] = {}
         for part in ("forward", "step"):
             wrong = {side: answer.get("error") or answer.get(f"{part} error") for side, answer in answers.items()}
@@ -135,7 +165,6 @@ class Asked:
             far = self._distance(model, mode, part, "ours", "theirs")
             row[f"{part} difference"] = float(f"{far:.1e}")
             row[part] = "equal" if far <= EQUAL else self._beside_exact(model, mode, part)
-        row |= {f"seconds {side}": round(answer["seconds"], 4) for side, answer in answers.items() if "seconds" in answer}
         return row
 
     def _beside_exact(self, model: str, mode: str, part: str) -> str:
@@ -164,11 +193,6 @@ class Asked:
         whole = np.sqrt(sum((two[name].astype(np.float64) ** 2).sum() for name in gradients))
         apart = np.sqrt(sum(((one[name].astype(np.float64) - two[name]) ** 2).sum() for name in gradients))
         return max(float(apart / whole), *parts(one, two, ["loss"]))
-
-
-def question(model: str, mode: str, steps: int) -> dict[str, Any]:
-    """Return what a process is asked about one model."""
-    return {"run": model, "mode": mode, **({"steps": steps} if steps else {})}
 
 
 def parts(one: Any, two: Any, names: list[str]) -> Iterator[float]:
