@@ -186,7 +186,7 @@ def _stages(chosen: argparse.Namespace) -> Iterator[tuple[str, Any, list[str]]]:
     if names:
         changes = PassDiffs(locations=not chosen.no_locations)
         try:
-            adjoint = adjoint_of(module, symbol, names, [changes])
+            adjoint = adjoint_of(module, symbol, names, [changes] if chosen.diff else [])
         except CompileError as found:
             mistake = found
         else:

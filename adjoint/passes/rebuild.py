@@ -9,7 +9,8 @@ operands are unchanged.  The old function is not changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from adjoint.foundation.diagnostics import Loc
 from adjoint.ir.build import Builder
@@ -17,10 +18,27 @@ from adjoint.ir.core import Atom, Literal, Node, Region, Value
 from adjoint.ir.op import Op
 from adjoint.ir.types import Type
 
-__all__ = ["Known", "Rewriter", "became", "fresh", "is_like", "renamed"]
+__all__ = ["Known", "Rewriter", "became", "followed", "fresh", "is_like", "renamed"]
 
 Known = dict[Value, Atom]
 """For each value of the function that is copied: the atom that replaces it in the copy."""
+
+Follower = Callable[[Node, Sequence[Atom]], None]
+"""A function that is told of each node that is copied or replaced, with the atoms that replace its results."""
+_followers: list[Follower] = []
+
+
+@contextmanager
+def followed(follower: Follower) -> Iterator[None]:
+    """Within a `with` statement, call `follower` for each node that a Rewriter copies or replaces.
+
+    It tells what the locations of nodes do not: that a pass uses one node in the place of another, which was there already.
+    """
+    _followers.append(follower)
+    try:
+        yield
+    finally:
+        _followers.remove(follower)
 
 
 def became(atom: Atom, known: Mapping[Value, Atom]) -> Atom:
@@ -80,6 +98,7 @@ class Rewriter:
         """Append copies of nodes, or what `change` gives for them, to `b`; add for each of their results the new atom to `known`."""
         around, change, place = b.loc, self.change, self.place
         stays = type(self).place is Rewriter.place
+        follow = _followers[-1] if _followers else None
         for node in nodes:
             b.loc = node.loc if stays else place(node.loc)
             atoms = change(b, node, known)
@@ -89,6 +108,8 @@ class Rewriter:
                 known[node.results[0]] = atoms[0]
             else:
                 known.update(zip(node.results, atoms, strict=True))
+            if follow is not None:
+                follow(node, atoms)
         b.loc = around
 
     def copy(self, b: Builder, node: Node, known: Known) -> Sequence[Atom]:

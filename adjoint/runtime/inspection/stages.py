@@ -14,9 +14,9 @@ from typing import Any
 
 from adjoint.codegen.emit import lower, shown, unit_text
 from adjoint.codegen.standalone import ExportedFunction, StandaloneFile, standalone_file
-from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.dataclass import dataclass, field
 from adjoint.foundation.diagnostics import user_place
-from adjoint.ir.core import Module, Node, Value, walk
+from adjoint.ir.core import Function, Module, Node, Value, walk
 from adjoint.ir.ops.control import Call
 from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.state import Write
@@ -36,62 +36,77 @@ from adjoint.runtime.graphs.running.observed_functions import observed_form
 from adjoint.runtime.graphs.running.optimised import quiet_plan, reason
 from adjoint.runtime.process.context import background_compile
 
-__all__ = ["Adjoint", "adjoint_of", "kernels", "plan_of", "plans", "standalone", "wanted"]
+__all__ = ["Adjoint", "PlanPart", "ServedKernel", "adjoint_of", "kernels", "kernels_of", "plan_of", "plan_parts", "plans", "served",
+           "served_kernels", "standalone", "wanted"]
+
+
+PlanPart = str | Plan | Function
+"""A part of what is said about how a function runs: lines of text, a plan, or a function of the IR whose plan depends on numbers."""
 
 
 def plans(module: Module) -> str:
     """Return, as text, how the functions of a module are run: the plan of each (its order of execution, and the slot of each value)."""
-    return "\n".join(_text(planned(function, identities=True, accesses=True)) for function in module.functions.values())
+    return "\n".join(_text(_parts(planned(function, identities=True, accesses=True))) for function in module.functions.values())
 
 
 def plan_of(lowered: Lowered) -> str:
-    """Return, as text, the plan with which a graph runs while no gradient is taken of it.
+    """Return, as text, the plan with which a graph runs while no gradient is taken of it: the parts of `plan_parts`."""
+    return _text(plan_parts(lowered))
 
-    If hooks keep the call from running as one graph, the text begins with a line that names the way in which it runs, as
-    docs/how-a-call-runs.md lists them, and the reason.  For a graph in two parts both plans are shown.  If values decide sizes in a graph,
-    the functions of its parts are shown: their plans depend on the numbers.  If the function runs eagerly, there is only that line.
+
+def plan_parts(lowered: Lowered) -> list[PlanPart]:
+    """Return the plan with which a graph runs while no gradient is taken of it, with what is to be said about it.
+
+    If hooks keep the call from running as one graph, it begins with a line that names the way in which it runs, as
+    docs/how-a-call-runs.md lists them, and the reason.  For a graph in two parts both plans are given.  If values decide sizes in a graph,
+    it has the functions of its parts: their plans depend on the numbers.  If the function runs eagerly, there is only that line.
     """
     graph = lowered.graph
     way, bound = way_of(lowered)
     if isinstance(way, Looking):
-        return _part(graph, bound.is_decided)
+        return _of_part(graph, bound.is_decided)
     if isinstance(way, ByCount):
         functions = way.functions
         if isinstance(functions, str):
-            return f"{EAGERLY.name}: {Why(COUNTS, functions)}\n"
-        return f"{COUNTED.name}\n\n" + "\n".join(print_function(function) for function in functions)
+            return [f"{EAGERLY.name}: {Why(COUNTS, functions)}\n"]
+        return [f"{COUNTED.name}\n\n", functions[0], *(part for function in functions[1:] for part in ("\n", function))]
     if isinstance(way, Eagerly):
-        return f"{EAGERLY.name}: {bound.why_not_observed}\n"
+        return [f"{EAGERLY.name}: {bound.why_not_observed}\n"]
     if isinstance(way, AsGraph):
         if bound.plan.fits(()):
-            return _text(quiet_plan(graph))
-        return f"{PARSED.name}: {why_parsed(bound)}\n{_text(parsed_plan(graph))}"
+            return _parts(quiet_plan(graph))
+        return [f"{PARSED.name}: {why_parsed(bound)}\n", *_parts(parsed_plan(graph))]
     if (parts := bound.parts) is None:
-        return f"{PATH.name}: {bound.why_not_observed}\n{_text(parsed_plan(graph))}"
-    return (f"{TWO_PARTS.name}: {bound.why_not_observed}\n\nthe first part, {_part(parts.head, bound.is_decided)}\n\n"
-            f"the second part, as long as the first changes nothing that it was made for, {_part(parts.tail, bound.is_decided)}")
+        return [f"{PATH.name}: {bound.why_not_observed}\n", *_parts(parsed_plan(graph))]
+    return [f"{TWO_PARTS.name}: {bound.why_not_observed}\n\nthe first part, ", *_of_part(parts.head, bound.is_decided),
+            "\nthe second part, as long as the first changes nothing that it was made for, ", *_of_part(parts.tail, bound.is_decided)]
 
 
-def _part(graph: Graph, decided: bool) -> str:
-    """Return, as text, the plan of a graph, or of one of the two parts of a graph.
+def _of_part(graph: Graph, decided: bool) -> list[PlanPart]:
+    """Return the plan of a graph, or of one of the two parts of a graph.
 
     decided  True if the whole graph has branches or loops that depend on tensors
     """
     why, observed = reason(graph), observed_form(graph)
     if observed is not None:
         otherwise = PATH.name if decided else EAGERLY.name
-        return f"{LOOKED.name}; if these change something often, {otherwise}{'' if why is None else f': {why}'}\n{_text(observed.plan)}"
-    return ("" if why is None else f"{PATH.name}: {why}\n") + _text(quiet_plan(graph))
+        said = f"{LOOKED.name}; if these change something often, {otherwise}{'' if why is None else f': {why}'}\n"
+        return [said, *_parts(observed.plan)]
+    return [*([] if why is None else [f"{PATH.name}: {why}\n"]), *_parts(quiet_plan(graph))]
 
 
-def _text(plan: Plan) -> str:
-    """Return a plan as text: the plan of the first runs; then the one with fused nodes, if there are any and fusing is on."""
-    text = plan_text(plan) + _own_memory(plan)
+def _parts(plan: Plan) -> list[PlanPart]:
+    """Return a plan: that of the first runs; then the one with fused nodes, if there are any and fusing is on."""
+    first: list[PlanPart] = [plan, _own_memory(plan)]
     together = FUSED.on(plan.function) if background_compile() else plan.function
     if together is plan.function:
-        return text
+        return first
     later = planned(together, identities=plan.identities, accesses=plan.accesses)
-    return f"{text}\nafter some runs\n{plan_text(later)}{_own_memory(later)}"
+    return [*first, "\nafter some runs\n", later, _own_memory(later)]
+
+
+def _text(parts: Sequence[PlanPart]) -> str:
+    return "".join(part if isinstance(part, str) else plan_text(part) if isinstance(part, Plan) else print_function(part) for part in parts)
 
 
 def _own_memory(plan: Plan) -> str:
@@ -168,43 +183,78 @@ def _written(module: Module, symbol: str) -> set[str]:
     return found
 
 
-def kernels(*modules: Module) -> list[dict[str, Any]]:
-    """Return the different kernels of all nodes in modules, each as a dict: its name, its C as a complete file, and the nodes that use it.
+@dataclass(eq=False)
+class ServedKernel:
+    """A kernel, and the nodes that use it.
+
+    name     for messages: op and dtypes
+    c        its C: the text of its functions
+    headers  the files of `codegen/c/` that it needs
+    nodes    the nodes that use it
+    steps    for each line of a fused kernel's C that computes something, by number from 1, the nodes inside of fused ones that it computes
+    """
+
+    name: str
+    c: str
+    headers: tuple[str, ...]
+    nodes: list[Node] = field(default_factory=list)
+    steps: dict[int, list[Node]] = field(default_factory=dict)
+
+
+def served_kernels(*modules: Module) -> list[ServedKernel]:
+    """Return the different kernels of all nodes in modules.
 
     Fused kernels, which a function uses only after it has been executed some times, come after the others; there are none if fusing is off.
-    A fused kernel is named after the values that it computes for the first node that uses it.  `lines` says for each line of its C, by
-    number from 1, which nodes that line computes.
+    A fused kernel is named after the values that it computes for the first node that uses it.
     """
-    found: dict[str, dict[str, Any]] = {}
-    places: dict[str, tuple[tuple[int, int], ...]] = {}
     together = [LATER_KERNELS.run(module) for module in modules] if background_compile() else []
-    for module in (*modules, *together):
+    return kernels_of(*modules, *together)
+
+
+def kernels_of(*modules: Module) -> list[ServedKernel]:
+    """Return the different kernels of the nodes in modules as they are."""
+    by_text: dict[str, tuple[ServedKernel, tuple[tuple[int, int], ...]]] = {}
+    by_types: dict[Any, tuple[ServedKernel, tuple[tuple[int, int], ...]]] = {}
+    for module in modules:
         for function in module.functions.values():
             for node in walk(function.body):
-                atoms = (*node.operands, *node.results)
                 op = kernel_op(node)
-                if not op.can_lower or not all(isinstance(x.type, TensorType) and x.type.is_static for x in atoms):
+                operands, results = tuple([x.type for x in node.operands]), tuple([x.type for x in node.results])
+                if not op.can_lower or not all(isinstance(type_, TensorType) and type_.is_static for type_ in (*operands, *results)):
                     continue
-                text = lower(op, [x.type for x in node.operands], [x.type for x in node.results]).text
-                if text not in found:
-                    first = shown(node)
-                    found[text] = {"name": first.name, "headers": list(first.headers), "serves": [], "lines": {}, "c": first.text}
-                    places[text] = first.places
-                entry = found[text]
-                served = _served(node)
-                if served not in entry["serves"]:
-                    entry["serves"].append(served)
-                for line, step in places[text]:
-                    inner = node.regions[0].nodes[step]
-                    entry["lines"].setdefault(line, {})[inner.op.name + _place(inner)] = None
-    for entry in found.values():
-        entry["lines"] = {line: _few(list(computed)) for line, computed in entry["lines"].items()}
-        lines = entry["c"].split("\n")
-        for number, computed in entry["lines"].items():
-            lines[number - 1] += f"  // {', '.join(computed)}"
-        entry["text"] = "".join(f"// {line}\n" for line in _few(entry["serves"])) + "\n".join(lines)
-        entry["unit"] = unit_text(entry["name"], entry["headers"], [entry["c"]])
-    return list(found.values())
+                found = by_types.get((op, operands, results))
+                if found is None:
+                    text = lower(op, operands, results).text
+                    if text not in by_text:
+                        first = shown(node)
+                        by_text[text] = ServedKernel(first.name, first.text, first.headers), first.places
+                    found = by_types[op, operands, results] = by_text[text]
+                kernel, places = found
+                kernel.nodes.append(node)
+                for line, step in places:
+                    kernel.steps.setdefault(line, []).append(node.regions[0].nodes[step])
+    return [kernel for kernel, _ in by_text.values()]
+
+
+def kernels(*modules: Module) -> list[dict[str, Any]]:
+    """Return the kernels of `served_kernels`, each as a dict: its name, its C as a complete file, and the nodes that use it.
+
+    `lines` says for each line of its C, by number from 1, which nodes that line computes.
+    """
+    return [_as_dict(kernel) for kernel in served_kernels(*modules)]
+
+
+def _as_dict(kernel: ServedKernel) -> dict[str, Any]:
+    serves = list(dict.fromkeys(map(served, kernel.nodes)))
+    computed = {line: _few(list(dict.fromkeys(inner.op.name + _place(inner) for inner in nodes))) for line, nodes in kernel.steps.items()}
+    lines = kernel.c.split("\n")
+    for number, inner in computed.items():
+        lines[number - 1] += f"  // {', '.join(inner)}"
+    return {
+        "name": kernel.name, "headers": list(kernel.headers), "serves": serves, "lines": computed, "c": kernel.c,
+        "text": "".join(f"// {line}\n" for line in _few(serves)) + "\n".join(lines),
+        "unit": unit_text(kernel.name, kernel.headers, [kernel.c]),
+    }
 
 
 def standalone(module: Module, symbol: str, gradient: Module | None, names: Sequence[str], *, plain: bool = False) -> StandaloneFile:
@@ -238,7 +288,7 @@ def _place(node: Node) -> str:
     return " at " + " ".join(f"{place.file}:{place.line}".splitlines()) if place else ""
 
 
-def _served(node: Node) -> str:
+def served(node: Node) -> str:
     """Return the text of a comment in C about a node that uses a kernel: its op, types and location."""
     types = ", ".join(str(x.type) for x in node.operands)
     results = ", ".join(str(x.type) for x in node.results)

@@ -1,0 +1,76 @@
+"""The explorer's data as one JSON object; `FORMAT` names its form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import adjoint
+from adjoint.explorer.lines import Line
+from adjoint.explorer.stages import Explored, Stage
+from adjoint.explorer.tables import Shared
+
+__all__ = ["FORMAT", "as_json", "escaped"]
+
+FORMAT: Final = "adjoint-explorer 1"
+
+
+def as_json(program: Explored, title: str, arguments: str) -> dict[str, Any]:
+    """Return all that the page shows, as an object for `json.dumps`.
+
+    title      the name of the program
+    arguments  the types of its inputs
+    """
+    whole = program.identities.whole()
+    texts, lists = Shared(), Shared()
+    numbers: dict[Line, tuple[int, ...]] = {}
+    for stage in program.stages:
+        for line in stage.lines:
+            texts.saw(line.text)
+            if line.chains:
+                found = dict.fromkeys(program.identities.id(chain) for chain in line.chains)
+                found.update((number, None) for chain in line.chains for number in whole.get(chain, ()))
+                numbers[line] = tuple(found)
+                lists.saw(numbers[line])
+    stages = [_stage(stage, texts, lists, numbers) for stage in program.stages]
+    places = {program.identities.id(chain): place for chain, place in program.places.of_chains().items()}
+    return {
+        "format": FORMAT, "title": title, "arguments": arguments, "version": adjoint.__version__, "notes": program.notes,
+        "files": program.files.as_json(), "cells": program.cells.rows, "locations": program.places.rows,
+        "places": [places.get(number, -1) for number in range(max(places, default=-1) + 1)],
+        "texts": texts.rows, "ids": lists.rows, "stages": stages,
+    }
+
+
+def _stage(stage: Stage, texts: Shared, lists: Shared, numbers: Mapping[Line, tuple[int, ...]]) -> dict[str, Any]:
+    lines: list[dict[str, Any]] = []
+    for line in stage.lines:
+        made: dict[str, Any] = {"text": texts.written(line.text)}
+        if line in numbers:
+            made["id"] = lists.written(numbers[line])
+        if line.at >= 0:
+            made["at"] = line.at
+        if line.cell >= 0:
+            made["cell"] = line.cell
+        if line.hook:
+            made["hook"] = True
+        if line.value:
+            made["value"] = line.value
+        if line.type:
+            made["type"] = line.type
+        lines.append(made | line.more)
+    found = stage.changes
+    return {
+        "name": stage.name, "kind": stage.kind, "column": stage.column, "title": stage.title, "about": stage.about,
+        "notes": list(stage.notes), "lines": lines,
+        "changes": None if found is None else {"from": stage.former, "removed": found.removed, "added": found.added},
+    }
+
+
+_UNSAFE = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
+
+
+def escaped(data: Any) -> str:
+    """Return an object as JSON that may stand inside of an HTML element: nothing in it can end the element or begin another."""
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False).translate(_UNSAFE)

@@ -1,0 +1,226 @@
+"""The stages of a program for the explorer, in the order in which the compiler goes through them.
+
+    parsed      the graph from the frontend, its nodes numbered (`identity`)
+    after ...   the graph after each pass that changes it; the last is `optimised`
+    fused       that with the nodes fused that run as one kernel after some runs
+    adjoint     the forward copy and the reverse pass, after each pass; then fused as well
+    plan        what runs, in order
+    c           the kernels of all these
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from adjoint.explorer.identity import Identities, Stretch
+from adjoint.explorer.lines import Changes, Describer, Line, changes
+from adjoint.explorer.tables import Cells, Files, Places
+from adjoint.foundation.dataclass import dataclass, field
+from adjoint.foundation.diagnostics import CompileError
+from adjoint.ir.core import Module
+from adjoint.ir.op import NotDifferentiable
+from adjoint.passes.manager import Pass
+from adjoint.passes.schedule import LATER_KERNELS, OPTIMISED
+from adjoint.runtime.graphs.calls.making import parsed
+from adjoint.runtime.graphs.graph import Graph, HookCall, Registration
+from adjoint.runtime.graphs.lowering.lowering import Lowered
+from adjoint.runtime.inspection.stages import adjoint_of, kernels_of, plan_parts, wanted
+from adjoint.runtime.process.context import background_compile
+from adjoint.runtime.tensor.parameter import Parameter
+
+__all__ = ["Explored", "Stage", "explored"]
+
+
+@dataclass(eq=False)
+class Stage:
+    """A stage of a program.
+
+    name     a short name, different from those of the other stages
+    kind     "ir", "plan" or "c"
+    column   where the page shows it: "ir", "adjoint" or "c"
+    title    for readers
+    about    a sentence about it
+    notes    remarks
+    former   the name of the stage that it is compared with; "" for none
+    changes  how it differs from that stage
+    module   the IR that it shows; None for a plan and for C
+    stretch  the series of stages that its nodes are of
+    """
+
+    name: str
+    kind: str
+    column: str
+    title: str
+    about: str
+    lines: list[Line]
+    notes: Sequence[str] = ()
+    former: str = ""
+    changes: Changes | None = None
+    module: Module | None = None
+    stretch: Stretch | None = None
+
+
+@dataclass(eq=False)
+class Explored:
+    """A program at all of its stages.
+
+    lowered  the graph, whose nodes have numbers
+    wrt      what the adjoint is by: arguments by name, parameters as `@name`
+    notes    what the reader should know
+    """
+
+    lowered: Lowered
+    identities: Identities
+    files: Files
+    places: Places
+    cells: Cells
+    wrt: tuple[str, ...] = ()
+    stages: list[Stage] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def stage(self, name: str) -> Stage | None:
+        """Return the stage of this name; None if there is none."""
+        return next((stage for stage in self.stages if stage.name == name), None)
+
+
+def explored(target: Callable[..., Any], inputs: Sequence[Any], wrt: Sequence[str] = ()) -> Explored:
+    """Return a function or Cell at all of its stages, for inputs like these; it is not run.
+
+    wrt  what to differentiate by: arguments by name, parameters as `@name`; by default floating arguments and the parameters that are
+        trained
+
+    CompileError if it cannot be parsed, or if `wrt` names something that is not there.
+    """
+    return _Explorer(target, parsed(target, *inputs), wrt).all()
+
+
+class _Explorer:
+    def __init__(self, target: Any, made: Lowered, wrt: Sequence[str]):
+        graph = made.graph
+        identities = Identities()
+        module = identities.numbered(graph.module)
+        numbered = Graph(module, graph.symbol, graph.state, graph.hosts, graph.sites, graph.cells)
+        self.lowered = Lowered(numbered, made.guards, made.outline, made.written, made.decisions, made.sites, made.begun, made.rewritten,
+                               made.counted, made.exact)
+        files = Files()
+        places = Places(files, identities)
+        found = [cell for site in graph.sites.values() if (cell := site.reference()) is not None]
+        cells = Cells(target, found)
+        cells.count(identities, places)
+        trained = {symbol: isinstance(x, Parameter) and x.requires_grad for symbol, x in graph.state.items()}
+        self.wrt, self._given = tuple(wrt) or wanted(module, graph.symbol, trained), bool(wrt)
+        self.made = Explored(self.lowered, identities, files, places, cells, self.wrt)
+        hooks = {symbol for symbol, host in graph.hosts.items() if isinstance(host, (HookCall, Registration))} | {*made.sites}
+        self.describer = Describer(places, cells, hooks)
+
+    def all(self) -> Explored:
+        module = self.lowered.graph.module
+        start = Stretch(self.made.identities)
+        self._add("parsed", "ir", "Parsed graph", "What the frontend made of the source, for inputs of these types.", module, start)
+        optimised = self._optimised(module, start)
+        adjoint = self._adjoint(module, start)
+        self._plan(start)
+        shown = [optimised, *([adjoint] if adjoint is not None else [])]
+        self._kernels([each for stage in shown for each in (stage, self._fused(stage))])
+        order = {"ir": 0, "adjoint": 1, "plan": 2, "c": 3}
+        self.made.stages.sort(key=lambda stage: order[stage.kind if stage.column == "c" else stage.column])
+        return self.made
+
+    def _optimised(self, module: Module, start: Stretch) -> Stage:
+        """Add the graph after each pass; return the last stage."""
+        stretch = start.forked()
+        with self._followed(OPTIMISED.pipeline().passes, stretch, "parsed", "ir") as observe:
+            OPTIMISED.run(module, [observe])
+        last = self.made.stages[-1]
+        if last.name == "parsed":
+            last = self._add("optimised", "ir", "Optimised graph", "No pass changes anything.", module, stretch, "parsed")
+        last.name, last.title = "optimised", f"Optimised graph, {last.title}"
+        return last
+
+    def _adjoint(self, module: Module, start: Stretch) -> Stage | None:
+        """Add the gradient after each pass; return the last stage, None if there is no gradient."""
+        if not self.wrt:
+            self.made.notes.append("There is no adjoint: no argument and no parameter is a float.")
+            return None
+        stretch, count = start.forked(), len(self.made.stages)
+        try:
+            with self._followed((), stretch, "parsed", "adjoint") as observe:
+                found = adjoint_of(module, self.lowered.graph.symbol, self.wrt, [observe])
+        except CompileError as mistake:
+            if self._given and mistake.diagnostic.code == "E141":
+                raise
+            del self.made.stages[count:]
+            self.made.notes.append(f"There is no adjoint: {mistake}")
+            return None
+        except NotDifferentiable as reason:
+            del self.made.stages[count:]
+            self.made.notes.append(f"There is no adjoint: {reason}")
+            return None
+        last = self.made.stages[-1]
+        last.name, last.title, last.notes = "adjoint", "Adjoint", found.notes
+        last.about = "The forward copy, which keeps what the gradient needs, and the reverse pass."
+        return last
+
+    @contextlib.contextmanager
+    def _followed(self, passes: Sequence[Pass], stretch: Stretch, former: str, column: str) -> Iterator[Callable[..., None]]:
+        """Within a `with` statement, yield an observer of passes that adds a stage for each pass that changes something."""
+
+        def observe(position: int, step: Pass | None, before: Module, after: Module) -> None:
+            nonlocal former
+            if step is None:
+                return
+            stretch.join(after.functions.values())
+            if any(function is not before.functions.get(symbol) for symbol, function in after.functions.items()):
+                about = (type(step).__doc__ or "").strip().partition("\n")[0]
+                stage = self._add(f"{column}-{position}-{step.name}", column, f"after {step}", about, after, stretch, former)
+                if stage is not None:
+                    former = stage.name
+
+        with stretch.followed():
+            yield observe
+
+    def _fused(self, stage: Stage) -> Stage:
+        """Add a stage with the nodes fused that one kernel computes after some runs, and return it."""
+        assert stage.module is not None and stage.stretch is not None
+        if not background_compile():
+            return stage
+        stretch = stage.stretch.forked()
+        with stretch.followed():
+            module = LATER_KERNELS.run(stage.module)
+            stretch.join(module.functions.values())
+        name = "fused" if stage.column == "ir" else "adjoint-fused"
+        made = self._add(name, stage.column, "Fused", "Nodes that one kernel computes after some runs, as one node.", module, stretch, stage.name)
+        return made or stage
+
+    def _plan(self, start: Stretch) -> None:
+        stretch = start.forked()
+        with stretch.followed():
+            parts = plan_parts(self.lowered)
+            functions = [part if not hasattr(part, "function") else part.function for part in parts if not isinstance(part, str)]
+            stretch.join(functions)
+        about = "What runs while no gradient is taken: launches of kernels, calls of Python, and the slots of values."
+        self.made.stages.append(Stage("plan", "plan", "c", "Plan", about, self.describer.of_plan(parts, stretch), stretch=stretch))
+
+    def _kernels(self, stages: Sequence[Stage]) -> None:
+        owner: dict[int, Stretch] = {}
+        modules: list[Module] = []
+        for stage in dict.fromkeys(stages):
+            assert stage.module is not None and stage.stretch is not None
+            modules.append(stage.module)
+            owner.update((id(node), stage.stretch) for line in stage.lines if (node := line.node) is not None)
+        lines = self.describer.of_kernels([(kernel, owner[id(kernel.nodes[0])]) for kernel in kernels_of(*modules)])
+        about = "The C of the kernels, each different one once."
+        self.made.stages.append(Stage("c", "c", "c", "C", about, lines))
+
+    def _add(self, name: str, column: str, title: str, about: str, module: Module, stretch: Stretch, former: str = "") -> Any:
+        """Add a stage of IR; return it, None if its text is that of the former one and so it is not added."""
+        lines = self.describer.of_module(module, stretch)
+        before = self.made.stage(former)
+        found = None if before is None else changes(before.lines, lines)
+        if found is not None and not found.removed and not found.added and name.startswith(column):
+            return None
+        stage = Stage(name, "ir", column, title, about, lines, (), former, found, module, stretch.forked())
+        self.made.stages.append(stage)
+        return stage
