@@ -151,7 +151,7 @@ _DEVICES = (
 )
 LOADED_WHEN_USED: dict[str, str] = {
     "check_gradients": "adjoint.testing.gradient_check", "compare": "adjoint.testing.mode_comparison",
-    "dataset": "adjoint.dataset", "log": "adjoint.log",
+    "dataset": "adjoint.dataset", "explore": "adjoint.explorer.explore", "log": "adjoint.log",
     "mindrecord": "adjoint.mindrecord", "mint": "adjoint.mint", "numpy": "adjoint.numpy",
     "operator": "adjoint.ops.own_operators", "Profiler": "adjoint.profiler", "profiler": "adjoint.profiler",
     "testing": "adjoint.testing", "train": "adjoint.train", "watch": "adjoint.watch",

@@ -36,7 +36,7 @@ ORDER: tuple[tuple[str, ...], ...] = (
     ("runtime.inspection",),
     ("communication",),
     ("ops", "amp", "common", "context", "dtype", "mindrecord", "profiler", "watch"),
-    ("nn", "numpy", "dataset", "testing"),
+    ("nn", "numpy", "dataset", "explorer", "testing"),
     ("experimental", "mint", "parallel", "scipy", "transformations"),
     ("train", "export"),
     ("compat",),
@@ -71,7 +71,7 @@ WAITING: tuple[str, ...] = ()
 
 LAZY = {"lark", "rich", "hypothesis", "matplotlib", "sklearn", "PIL", "mpi4py", "safetensors", "tensorboardX"}
 """Libraries that `import adjoint` must not load."""
-LATER = {"numpy", "mint", "experimental", "scipy", "mindrecord", "dataset", "testing", "train", "compat", "cli"}
+LATER = {"explorer", "numpy", "mint", "experimental", "scipy", "mindrecord", "dataset", "testing", "train", "compat", "cli"}
 """Packages of ours that `import adjoint` must not load."""
 
 

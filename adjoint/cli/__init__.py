@@ -1,4 +1,4 @@
-"""The commands: `adjoint run | profile | dump-ir | doctor | cache | explain`.  Each has a file of its own, loaded when it is called.
+"""The commands: `adjoint run | profile | dump-ir | explore | doctor | cache | explain`.  Each has a file of its own, loaded when it is called.
 
 Exit codes of every command: 0 done; 1 the task failed (a script that raised, a text with a mistake, a failed self test); 2 the command line
 is wrong; 130 interrupted.
@@ -21,6 +21,7 @@ _COMMANDS = {
     "run": ("adjoint.cli.run", "run a script written for mindspore"),
     "profile": ("adjoint.cli.profile", "show where the time of a script goes"),
     "dump-ir": ("adjoint.cli.dump_ir", "show a function as IR, its adjoint, and the C"),
+    "explore": ("adjoint.cli.explore", "write a page that shows a function as Python, IR, adjoint and C side by side"),
     "doctor": ("adjoint.cli.doctor", "compiler, flags, cache, settings, and a self test"),
     "cache": ("adjoint.cli.cache", "look at, check or clear the compiled kernels that are kept"),
     "explain": ("adjoint.cli.explain", "explain an error code"),

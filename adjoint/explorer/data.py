@@ -23,30 +23,34 @@ def as_json(program: Explored, title: str, arguments: str) -> dict[str, Any]:
     arguments  the types of its inputs
     """
     whole = program.identities.whole()
-    texts, lists = Shared(), Shared()
+    tokens, texts, lists = Shared(), Shared(), Shared()
     numbers: dict[Line, tuple[int, ...]] = {}
     for stage in program.stages:
         for line in stage.lines:
-            texts.saw(line.text)
+            if texts.saw(line.text):
+                for token in line.text:
+                    tokens.saw(token)
             if line.chains:
                 found = dict.fromkeys(program.identities.id(chain) for chain in line.chains)
                 found.update((number, None) for chain in line.chains for number in whole.get(chain, ()))
                 numbers[line] = tuple(found)
                 lists.saw(numbers[line])
-    stages = [_stage(stage, texts, lists, numbers) for stage in program.stages]
+    stages = [_stage(stage, tokens, texts, lists, numbers) for stage in program.stages]
     places = {program.identities.id(chain): place for chain, place in program.places.of_chains().items()}
     return {
         "format": FORMAT, "title": title, "arguments": arguments, "version": adjoint.__version__, "notes": program.notes,
         "files": program.files.as_json(), "cells": program.cells.rows, "locations": program.places.rows,
         "places": [places.get(number, -1) for number in range(max(places, default=-1) + 1)],
-        "texts": texts.rows, "ids": lists.rows, "stages": stages,
+        "tokens": tokens.rows, "texts": [[tokens.written(token) for token in text] for text in texts.rows], "ids": lists.rows,
+        "stages": stages,
     }
 
 
-def _stage(stage: Stage, texts: Shared, lists: Shared, numbers: Mapping[Line, tuple[int, ...]]) -> dict[str, Any]:
+def _stage(stage: Stage, tokens: Shared, texts: Shared, lists: Shared, numbers: Mapping[Line, tuple[int, ...]]) -> dict[str, Any]:
     lines: list[dict[str, Any]] = []
     for line in stage.lines:
-        made: dict[str, Any] = {"text": texts.written(line.text)}
+        text = texts.written(line.text)
+        made: dict[str, Any] = {"text": text if isinstance(text, int) else [tokens.written(token) for token in text]}
         if line in numbers:
             made["id"] = lists.written(numbers[line])
         if line.at >= 0:

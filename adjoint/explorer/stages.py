@@ -17,6 +17,7 @@ from typing import Any
 from adjoint.explorer.identity import Identities, Stretch
 from adjoint.explorer.lines import Changes, Describer, Line, changes
 from adjoint.explorer.tables import Cells, Files, Places
+from adjoint.foundation import collector
 from adjoint.foundation.dataclass import dataclass, field
 from adjoint.foundation.diagnostics import CompileError
 from adjoint.ir.core import Module
@@ -85,6 +86,7 @@ class Explored:
         return next((stage for stage in self.stages if stage.name == name), None)
 
 
+@collector.paused(lasting=False)
 def explored(target: Callable[..., Any], inputs: Sequence[Any], wrt: Sequence[str] = ()) -> Explored:
     """Return a function or Cell at all of its stages, for inputs like these; it is not run.
 

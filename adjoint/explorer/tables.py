@@ -185,13 +185,14 @@ class Shared:
         self._counts: dict[Any, int] = {}
         self._index: dict[Any, int] = {}
 
-    def saw(self, value: Any) -> None:
-        """Count a value, which is a tuple."""
-        self._counts[value] = self._counts.get(value, 0) + 1
+    def saw(self, value: Any) -> bool:
+        """Count a value, which is a tuple; return True for one that comes for the first time."""
+        count = self._counts[value] = self._counts.get(value, 0) + 1
+        return count == 1
 
     def written(self, value: Any) -> Any:
         """Return how a line writes a value: the index of one that is shared, else the value itself."""
-        if self._counts[value] < 2 or len(value) < 2:
+        if self._counts[value] < 2 or not value:
             return value
         index = self._index.get(value)
         if index is None:

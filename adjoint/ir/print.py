@@ -14,6 +14,7 @@ import math
 import re
 import typing
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -164,14 +165,13 @@ Printable = Token | str
 """A token, or a string: a keyword when it holds letters, else punctuation."""
 
 
-def _token(piece: Printable) -> Token:
-    if isinstance(piece, Token):
-        return piece
+@cache  # keywords and punctuation: there are few
+def _token(piece: str) -> Token:
     return Token("keyword" if any(c.isalpha() for c in piece) else "punctuation" if piece.strip() else "space", piece)
 
 
 def _line(*pieces: Printable) -> list[Token]:
-    return [_token(piece) for piece in pieces]
+    return [_token(piece) if piece.__class__ is str else piece for piece in pieces]  # pyright: ignore[reportReturnType] - else a Token
 
 
 def _listed(items: Iterable[Iterable[Printable]]) -> list[Printable]:

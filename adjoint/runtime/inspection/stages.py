@@ -17,13 +17,14 @@ from adjoint.codegen.standalone import ExportedFunction, StandaloneFile, standal
 from adjoint.foundation.dataclass import dataclass, field
 from adjoint.foundation.diagnostics import user_place
 from adjoint.ir.core import Function, Module, Node, Value, walk
+from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Call
 from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.state import Write
 from adjoint.ir.plan import Plan
 from adjoint.ir.plan_text import plan_text
 from adjoint.ir.print import print_function
-from adjoint.ir.types import TensorType
+from adjoint.ir.types import TensorType, Type
 from adjoint.passes.manager import Observer
 from adjoint.passes.schedule import FUSED, GRADIENT, LATER_KERNELS, LIFTED_GRADIENT, STANDALONE
 from adjoint.runtime.execution.planning import planned
@@ -112,14 +113,23 @@ def _text(parts: Sequence[PlanPart]) -> str:
 def _own_memory(plan: Plan) -> str:
     """Return a line that says how many bytes of scratch kernels need while they run; "" if none needs any."""
     most: dict[str, int] = {}
+    known: set[Any] = set()
     for launch in plan.certain_launches():
-        op, types = kernel_op(launch.node), [x.type for x in (*launch.node.operands, *launch.node.results)]
-        if op.can_lower and all(isinstance(type_, TensorType) and type_.is_static for type_ in types):
-            operands = len(launch.node.operands)
-            needed = sum(lower(op, types[:operands], types[operands:]).scratch)
-            most[op.name] = max(most.get(op.name, 0), needed)
+        op, operands, results = _computed(launch.node)
+        if (op, operands, results) not in known and _has_kernel(op, operands, results):
+            known.add((op, operands, results))
+            most[op.name] = max(most.get(op.name, 0), sum(lower(op, operands, results).scratch))
     said = ", ".join(f"{name} {needed}" for name, needed in most.items() if needed)
     return f"bytes that kernels need for themselves while they run: {said}\n" if said else ""
+
+
+def _computed(node: Node) -> tuple[Op, tuple[Type, ...], tuple[Type, ...]]:
+    """Return the op whose kernel computes a node, and the types of its operands and results."""
+    return kernel_op(node), tuple([x.type for x in node.operands]), tuple([x.type for x in node.results])
+
+
+def _has_kernel(op: Op, operands: Sequence[Type], results: Sequence[Type]) -> bool:
+    return op.can_lower and all(isinstance(type_, TensorType) and type_.is_static for type_ in (*operands, *results))
 
 
 def wanted(module: Module, symbol: str, trained: Mapping[str, bool] | None = None) -> tuple[str, ...]:
@@ -218,12 +228,11 @@ def kernels_of(*modules: Module) -> list[ServedKernel]:
     for module in modules:
         for function in module.functions.values():
             for node in walk(function.body):
-                op = kernel_op(node)
-                operands, results = tuple([x.type for x in node.operands]), tuple([x.type for x in node.results])
-                if not op.can_lower or not all(isinstance(type_, TensorType) and type_.is_static for type_ in (*operands, *results)):
-                    continue
+                op, operands, results = _computed(node)
                 found = by_types.get((op, operands, results))
                 if found is None:
+                    if not _has_kernel(op, operands, results):
+                        continue
                     text = lower(op, operands, results).text
                     if text not in by_text:
                         first = shown(node)
