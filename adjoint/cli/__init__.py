@@ -1,4 +1,6 @@
-"""The commands: `adjoint run | profile | dump-ir | explore | doctor | cache | explain`.  Each has a file of its own, loaded when it is called.
+"""The commands: `adjoint run | profile | dump-ir | explore | doctor | cache | explain`.
+
+Each has a file of its own, loaded when it is called.
 
 Exit codes of every command: 0 done; 1 the task failed (a script that raised, a text with a mistake, a failed self test); 2 the command line
 is wrong; 130 interrupted.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
-import adjoint
 from adjoint.explorer.lines import Line
 from adjoint.explorer.stages import Explored, Stage
 from adjoint.explorer.tables import Shared
@@ -38,7 +38,7 @@ def as_json(program: Explored, title: str, arguments: str) -> dict[str, Any]:
     stages = [_stage(stage, tokens, texts, lists, numbers) for stage in program.stages]
     places = {program.identities.id(chain): place for chain, place in program.places.of_chains().items()}
     return {
-        "format": FORMAT, "title": title, "arguments": arguments, "version": adjoint.__version__, "notes": program.notes,
+        "format": FORMAT, "title": title, "arguments": arguments, "version": sys.modules["adjoint"].__version__, "notes": program.notes,
         "files": program.files.as_json(), "cells": program.cells.rows, "locations": program.places.rows,
         "places": [places.get(number, -1) for number in range(max(places, default=-1) + 1)],
         "tokens": tokens.rows, "texts": [[tokens.written(token) for token in text] for text in texts.rows], "ids": lists.rows,

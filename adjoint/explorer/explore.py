@@ -8,6 +8,7 @@ from typing import Any
 
 from adjoint.explorer.data import as_json
 from adjoint.explorer.page import page
+from adjoint.explorer.running import measure
 from adjoint.explorer.stages import explored
 from adjoint.foundation.files import write_file
 from adjoint.runtime.cells.cell import Cell
@@ -36,8 +37,8 @@ def explore(
 
     Return the path as text.
 
-    TypeError if `fn` cannot be called with these inputs, CompileError if its source cannot be parsed or `wrt` has an unknown name, OSError if
-    the file cannot be written.  Then no file is written.
+    TypeError if `fn` cannot be called with these inputs, CompileError if its source cannot be parsed or `wrt` has an unknown name, OSError
+    if the file cannot be written.  Then no file is written.
     """
     path = os.fspath(path)
     if not isinstance(path, str):
@@ -58,6 +59,8 @@ def program_data(
     arguments  its inputs as text
     """
     program = explored(fn, inputs, wrt)
+    if run:
+        measure(program, inputs)
     return as_json(program, title, arguments)
 
 

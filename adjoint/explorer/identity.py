@@ -139,7 +139,7 @@ class Stretch:
     def join(self, functions: Iterable[Function]) -> None:
         """Let nodes of functions that passes have made stand for those in whose place they are used."""
         makers = {value: node for function in functions for node in walk(function.body) for value in node.results}
-        became: dict[Value, list[Atom]] = {}
+        became: dict[Value, list[Value]] = {}
         for node, atoms in self._seen:
             for value, atom in zip(node.results, atoms, strict=False):
                 if atom is not value and isinstance(atom, Value):

@@ -38,6 +38,8 @@ class Line:
     value   the values that it defines, as the text names them
     type    their types
     node    the node that it is about
+    function  the function of the IR that begins here
+    kernel  the kernel that begins here
     more    what a run has measured: keys of the page's data
     """
 
@@ -50,6 +52,8 @@ class Line:
     value: str = ""
     type: str = ""
     node: Node | None = None
+    function: Function | None = None
+    kernel: ServedKernel | None = None
     more: dict[str, Any] = field(default_factory=dict)
 
 
@@ -97,7 +101,8 @@ class Describer:
         lines = [Line(compact(line)) for line in printed.lines]
         functions = [module] if isinstance(module, Function) else module.functions.values()
         for function in functions:
-            lines[printed.line_of[function]].at = self._places.of(function.loc)
+            head = lines[printed.line_of[function]]
+            head.at, head.function = self._places.of(function.loc), function
             for node in walk(function.body):
                 first = printed.line_of[node]
                 self._describe(lines[first], node, stretch)
@@ -145,7 +150,7 @@ class Describer:
                 else:
                     chains = self._joined(steps, stretch)
                     lines.append(Line(tokens, chains, chains, *self._place(steps[0]), node=steps[0]))
-            lines[begin].value = kernel.name
+            lines[begin].value, lines[begin].kernel = kernel.name, kernel
             lines.append(Line(()))
         return lines
 

@@ -22,6 +22,7 @@ from adjoint.foundation.dataclass import dataclass, field
 from adjoint.foundation.diagnostics import CompileError
 from adjoint.ir.core import Module
 from adjoint.ir.op import NotDifferentiable
+from adjoint.ir.plan import Plan
 from adjoint.passes.manager import Pass
 from adjoint.passes.schedule import LATER_KERNELS, OPTIMISED
 from adjoint.runtime.graphs.calls.making import parsed
@@ -193,15 +194,14 @@ class _Explorer:
             module = LATER_KERNELS.run(stage.module)
             stretch.join(module.functions.values())
         name = "fused" if stage.column == "ir" else "adjoint-fused"
-        made = self._add(name, stage.column, "Fused", "Nodes that one kernel computes after some runs, as one node.", module, stretch, stage.name)
-        return made or stage
+        about = "Nodes that one kernel computes after some runs, as one node."
+        return self._add(name, stage.column, "Fused", about, module, stretch, stage.name) or stage
 
     def _plan(self, start: Stretch) -> None:
         stretch = start.forked()
         with stretch.followed():
             parts = plan_parts(self.lowered)
-            functions = [part if not hasattr(part, "function") else part.function for part in parts if not isinstance(part, str)]
-            stretch.join(functions)
+            stretch.join([part.function if isinstance(part, Plan) else part for part in parts if not isinstance(part, str)])
         about = "What runs while no gradient is taken: launches of kernels, calls of Python, and the slots of values."
         self.made.stages.append(Stage("plan", "plan", "c", "Plan", about, self.describer.of_plan(parts, stretch), stretch=stretch))
 

@@ -15,7 +15,7 @@ from adjoint.runtime.inspection.times import OpTimes, shown_line
 from adjoint.runtime.inspection.training import progress
 from adjoint.runtime.memory.watching import Observation, observed
 
-__all__ = ["Profile", "TimeShare", "profile"]
+__all__ = ["Profile", "TimeShare", "operations", "profile"]
 
 _SHOWN = 12
 """Limit of the rows of each table."""
@@ -44,7 +44,7 @@ class TimeShare:
         self.seconds += launched.nanoseconds * 1e-9
         if launched.last:
             self.bytes += sum(type_.nbytes for type_ in (*launched.operand_types, *launched.result_types))
-            self.operations += _operations(launched)
+            self.operations += operations(launched)
 
 
 class Profile(OpTimes):
@@ -143,7 +143,7 @@ def _runs(owners: list[Any]) -> bool:
     return False
 
 
-def _operations(launched: Observation) -> int:
+def operations(launched: Observation) -> int:
     """Return the multiplications and additions of a product or convolution; 0 for another operator."""
     op, operands, results = launched.op, launched.operand_types, launched.result_types
     if isinstance(op, MatMul):

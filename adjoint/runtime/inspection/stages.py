@@ -202,6 +202,7 @@ class ServedKernel:
     headers  the files of `codegen/c/` that it needs
     nodes    the nodes that use it
     steps    for each line of a fused kernel's C that computes something, by number from 1, the nodes inside of fused ones that it computes
+    keys     what it computes: op, and types of operands and results
     """
 
     name: str
@@ -209,6 +210,7 @@ class ServedKernel:
     headers: tuple[str, ...]
     nodes: list[Node] = field(default_factory=list)
     steps: dict[int, list[Node]] = field(default_factory=dict)
+    keys: list[tuple[Op, tuple[Type, ...], tuple[Type, ...]]] = field(default_factory=list)
 
 
 def served_kernels(*modules: Module) -> list[ServedKernel]:
@@ -238,6 +240,7 @@ def kernels_of(*modules: Module) -> list[ServedKernel]:
                         first = shown(node)
                         by_text[text] = ServedKernel(first.name, first.text, first.headers), first.places
                     found = by_types[op, operands, results] = by_text[text]
+                    found[0].keys.append((op, operands, results))
                 kernel, places = found
                 kernel.nodes.append(node)
                 for line, step in places:
