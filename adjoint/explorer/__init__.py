@@ -7,5 +7,5 @@
     tables      files, places, cells, and what many lines share
     running     what a run measures
     data        all of it as one JSON object
-    page        the HTML file
+    page        the HTML file; its style and scripts are in web/
 """
