@@ -34,6 +34,17 @@ demo: .venv/.demo        ## LeNet-5 learns handwritten digits; its gradients, it
 test: .venv/.test        ## the whole test suite; an op that would fall back to NumPy is an error
 	ADJOINT_FORBID_INTERPRETER=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
+.venv/.browser: .venv/.test
+	@echo "Installing Playwright with pip ..."
+	@$(PIP) -e '.[demo,test,browser]'
+	@touch $@
+
+browser: .venv/.browser  ## tests of the explorer's page in a real browser: Debian's chromium (apt-get install chromium)
+	$(BIN)/python -m pytest tests/explorer -n auto -rs
+
+pictures: .venv/.browser ## draw the pictures of the explorer in docs/images, in chromium
+	$(BIN)/python docs/pictures.py
+
 fuzz: .venv/.test        ## programs and hostile calls made up, others each time: make fuzz N=2000; SEED= the first one
 	ADJOINT_FUZZ=$(or $(N),$(if $(SEED),1,500)) ADJOINT_FUZZ_SEED=$(SEED) $(BIN)/python -m pytest tests/test_made_up_programs.py $(if $(SEED),,tests/test_hostile_calls.py)
 
@@ -65,4 +76,4 @@ docs: .venv/.test        ## write the generated pages of docs/
 clean:           ## remove the environment and what was built
 	rm -rf .venv build dist *.egg-info out
 
-.PHONY: help demo test fuzz sanitize oldest newest arm64 check golden bench docs clean
+.PHONY: help demo test fuzz sanitize oldest newest arm64 check golden bench docs clean browser pictures

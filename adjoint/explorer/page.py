@@ -15,8 +15,8 @@ from typing import Any, Final
 __all__ = ["page"]
 
 SCRIPTS: Final = (
-    "dagre.min.js", "elements.js", "format.js", "tokens.js", "program.js", "links.js", "rows.js", "ruler.js", "sheets.js", "details.js", "column.js",
-    "tree.js", "drawing.js", "search.js", "stages.js", "explorer.js",
+    "dagre.min.js", "elements.js", "format.js", "tokens.js", "program.js", "links.js", "rows.js", "ruler.js", "sheets.js", "details.js",
+    "column.js", "tree.js", "drawing.js", "search.js", "stages.js", "explorer.js",
 )
 """In the order in which the browser runs them: a script uses those before it."""
 
@@ -29,8 +29,10 @@ def page(program: Mapping[str, Any]) -> str:
 
     program  what the page shows, as plain JSON values: docs/explorer.md says what it holds; numbers are finite
 
-    The page holds its program as data between script tags, in which no `<`, `>` or `&` is left, and shows it as text only.  Its policy allows
-    these scripts and this style, and no request.  Raises ValueError for a number that is not finite, which JSON lacks.
+    The page holds its program as data between script tags, in which no `<`, `>` or `&` is left, and shows it as text only.  Its policy
+    allows its own scripts and style, and no request.
+
+    ValueError for a number that is not finite, which JSON lacks.
     """
     style, script = _source()
     parts = {

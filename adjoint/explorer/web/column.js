@@ -6,7 +6,7 @@ class Column {
     constructor(explorer, name) {
         Object.assign(this, {explorer, name, sheet: null, cursor: -1, hits: new Set()});
         this._unmark();
-        this.choice = make("select", {"aria-label": name === "python" ? "File" : `Stage in ${COLUMN_TITLES[name]}`, change: () => this._chosen()});
+        this.choice = make("select", {id: `${name}-choice`, "aria-label": name === "python" ? "File" : `Stage in ${COLUMN_TITLES[name]}`, change: () => this._chosen()});
         this.size = make("span", {class: "size"});
         this.body = make("div", {
             class: "body", id: `${name}-lines`, role: "listbox", tabindex: "0", "aria-label": `${COLUMN_TITLES[name]}, lines`,

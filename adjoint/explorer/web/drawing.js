@@ -1,11 +1,12 @@
-/* A drawing of the folded tree: a box for each Cell in which nothing is unfolded, arrows for the values that go from one to another. */
+/* A drawing of the folded tree: a box for each call of a Cell in which nothing is unfolded, and arrows for the values that go from one to another.
+   What an unfolded Cell computes itself, outside of those in it, has boxes too. */
 
 const MOST_BOXES = 500;
 const BOX_HEIGHT = 38;
 
 class Drawing {
     constructor(explorer) {
-        Object.assign(this, {explorer, scale: 1, boxes: [], flows: null});
+        Object.assign(this, {explorer, scale: 1, boxes: []});
         this.body = make("div", {class: "paper-sheet", tabindex: "-1"});
         this.note = make("span", {class: "size"});
         this.element = make(
@@ -31,89 +32,59 @@ class Drawing {
 
     /* Draw what the tree shows. */
     draw() {
-        const {program, tree} = this.explorer;
-        const shown = this._shown(tree.sheet.rows);
-        const boxOf = this._boxes(shown);
-        const edges = this._edges(boxOf);
-        // A Cell that is unfolded has a box of its own only if values come from it or go to it.
-        const used = new Set([...edges.values()].flat());
-        this.boxes = [...shown].filter(cell => used.has(cell) || !this._open(cell, shown));
+        const {rows} = this.explorer.tree.sheet;
+        let calls = this._calls(rows);
+        for (let depth = Math.max(0, ...rows.map(row => row.depth)); calls.boxes.length > MOST_BOXES && depth > 1;) {
+            depth -= 1;
+            calls = this._calls(rows.filter(row => row.depth <= depth));
+        }
+        const whole = calls.shown === rows.length && calls.boxes.length <= MOST_BOXES;
+        this.boxes = calls.boxes.slice(0, MOST_BOXES);
         const graph = new dagre.graphlib.Graph();
         graph.setGraph({rankdir: "TB", nodesep: 18, ranksep: 26, marginx: 16, marginy: 16, ranker: this.boxes.length > 150 ? "longest-path" : "network-simplex"});
         graph.setDefaultEdgeLabel(() => ({}));
-        const labels = new Map(this.boxes.map(cell => [cell, this._label(cell)]));
-        for (const cell of this.boxes) graph.setNode(String(cell), {width: labels.get(cell).width, height: BOX_HEIGHT});
-        for (const [from, to] of edges.values()) graph.setEdge(String(from), String(to));
+        const labels = this.boxes.map(cell => this._label(cell));
+        labels.forEach(({width}, box) => graph.setNode(String(box), {width, height: BOX_HEIGHT}));
+        for (const [from, to] of calls.edges) if (from < this.boxes.length && to < this.boxes.length) graph.setEdge(String(from), String(to));
         try {
             dagre.layout(graph);
         } catch (error) {
-            if (!(error instanceof RangeError)) throw error;
+            if (!(error instanceof RangeError)) throw error; // its recursion is deeper than the stack
             this.note.textContent = "too large to draw: fold some Cells";
             this.body.replaceChildren();
             return;
         }
-        const left = tree.sheet.rows.length > shown.size;
-        this.note.textContent = left ? `the first ${plural(this.boxes.length, "box", "boxes")}: fold some Cells to see the rest` : plural(this.boxes.length, "box", "boxes");
+        const amount = plural(this.boxes.length, "box", "boxes");
+        this.note.textContent = whole ? amount : `${amount}, not all of the Cells: fold some`;
         this._put(graph, labels);
         this.mark(this.explorer.kept);
     }
 
-    /* Return the Cells that the tree shows, without the deepest ones where there are too many, and without the last ones of those left. */
-    _shown(rows) {
-        let depth = Infinity;
-        let chosen = rows;
-        while (chosen.length > MOST_BOXES && depth > 1) {
-            depth = Math.min(depth, Math.max(...chosen.map(row => row.depth))) - 1;
-            chosen = rows.filter(row => row.depth <= depth);
-        }
-        return new Set(chosen.slice(0, MOST_BOXES).map(({cell}) => cell));
-    }
-
-    _open(cell, shown) {
-        return this.explorer.program.children(cell).some(child => shown.has(child));
-    }
-
-    /* Return for each Cell the box that it is in: its own, or that of the next one around it that is shown. */
-    _boxes(shown) {
-        const {cells} = this.explorer.program;
-        const boxOf = [];
-        cells.forEach(({parent}, position) => { boxOf[position] = shown.has(position) ? position : parent >= 0 ? boxOf[parent] : -1; });
-        return boxOf;
-    }
-
-    /* Return which box's values another one uses, or for a program whose values do not tell, which Cell is inside of which. */
-    _edges(boxOf) {
-        const edges = new Map();
-        this.flows ??= this._flows();
-        for (const [from, to] of this.flows) {
-            const [one, other] = [boxOf[from], boxOf[to]];
-            if (one !== other && one >= 0 && other >= 0) edges.set(`${one} ${other}`, [one, other]);
-        }
-        if (!edges.size) {
-            this.explorer.program.cells.forEach(({parent}, cell) => {
-                if (parent >= 0 && boxOf[cell] === cell) edges.set(`${parent} ${cell}`, [parent, cell]);
-            });
-        }
-        return edges;
-    }
-
-    /* Return [from, to] for each value that one Cell computes and another uses, by the names in the last graph: there Cells are inlined. */
-    _flows() {
+    /* Return the calls of the Cells in these rows: the Cell of each box, in the order in which they run, and [from, to] for boxes of which the
+       latter uses a value of the former. They are read from the last graph, in which Cells are inlined, by the names of values. */
+    _calls(rows) {
         const {program} = this.explorer;
+        const shown = new Set(rows.map(({cell}) => cell));
+        const shownAs = [];
+        program.cells.forEach(({parent}, cell) => { shownAs[cell] = shown.has(cell) ? cell : parent >= 0 ? shownAs[parent] : -1; });
         const stage = program.stages.findLast(({column, kind, name}) => column === "ir" && kind === "ir" && name !== "fused");
-        const flows = new Map();
+        const boxes = [];
+        const edges = new Map();
         let owners = new Map();
         for (const line of stage?.lines ?? []) {
             const tokens = program.tokens(line);
             if (tokens[0]?.[1].startsWith("func")) owners = new Map();
+            if (line.cell === undefined || shownAs[line.cell] < 0) continue;
+            if (boxes[boxes.length - 1] !== shownAs[line.cell]) boxes.push(shownAs[line.cell]);
+            const box = boxes.length - 1;
             const equals = tokens.findIndex(([, text]) => text.trim() === "=");
             tokens.forEach(([kind, text], position) => {
-                if (kind !== "value" || line.cell === undefined) return;
-                if (position < equals) owners.set(text, line.cell);
-                else if (owners.has(text) && owners.get(text) !== line.cell) flows.set(`${owners.get(text)} ${line.cell}`, [owners.get(text), line.cell]);
+                if (kind !== "value") return;
+                if (position < equals) owners.set(text, box);
+                else if (owners.has(text) && owners.get(text) !== box) edges.set(`${owners.get(text)} ${box}`, [owners.get(text), box]);
             });
         }
-        return [...flows.values()];
+        return {boxes, edges: [...edges.values()], shown: shown.size};
     }
 
     _label(cell) {
@@ -133,8 +104,8 @@ class Drawing {
         const {width = 10, height = 10} = graph.graph();
         const paths = graph.edges().map(edge => arrow(graph.edge(edge).points));
         const boxes = this.boxes.map((cell, position) => {
-            const {x, y, width: wide, height: high} = graph.node(String(cell));
-            const [name, more] = labels.get(cell).lines;
+            const {x, y, width: wide, height: high} = graph.node(String(position));
+            const [name, more] = labels[position].lines;
             return svg(
                 "g", {"data-box": cell, class: "box", role: "button", tabindex: position ? "-1" : "0", "aria-label": `${name}, ${more}`,
                     transform: `translate(${x - wide / 2} ${y - high / 2})`},
@@ -167,8 +138,9 @@ class Drawing {
         for (const box of this.svg?.querySelectorAll(".box") ?? []) {
             const kept = Number(box.dataset.box) === cell;
             box.classList.toggle("kept", kept);
-            if (kept) this._toView(box);
         }
+        const [first] = this.svg?.querySelectorAll(".box.kept") ?? [];
+        if (first) this._toView(first);
     }
 
     _toView(box) {
