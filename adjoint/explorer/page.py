@@ -16,7 +16,7 @@ __all__ = ["page"]
 
 SCRIPTS: Final = (
     "dagre.min.js", "elements.js", "format.js", "tokens.js", "program.js", "links.js", "rows.js", "ruler.js", "sheets.js", "details.js",
-    "column.js", "tree.js", "drawing.js", "search.js", "stages.js", "explorer.js",
+    "column.js", "widths.js", "tree.js", "drawing.js", "search.js", "stages.js", "explorer.js",
 )
 """In the order in which the browser runs them: a script uses those before it."""
 

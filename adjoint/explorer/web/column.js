@@ -87,7 +87,7 @@ class Column {
         const element = make("div", {role: "option", id: `${this.name}-${position}`, "data-number": row.number ?? ""}, code);
         if (row.hook) element.setAttribute("aria-description", "a hook stands here");
         const wanted = this.explorer.wanted;
-        element.made = 1 + appendTokens(code, row.tokens, most, this.hits.has(position) ? occurrences(this.sheet.text(row), wanted) : []);
+        element.made = 1 + appendTokens(code, this.sheet.tokens(row), most, this.hits.has(position) ? occurrences(this.sheet.text(row), wanted) : []);
         return element;
     }
 

@@ -43,7 +43,7 @@ class Drawing {
         const graph = new dagre.graphlib.Graph();
         graph.setGraph({rankdir: "TB", nodesep: 18, ranksep: 26, marginx: 16, marginy: 16, ranker: this.boxes.length > 150 ? "longest-path" : "network-simplex"});
         graph.setDefaultEdgeLabel(() => ({}));
-        const labels = this.boxes.map(cell => this._label(cell));
+        const labels = this.boxes.map(cell => this._label(cell, calls.unfolded.has(cell)));
         labels.forEach(({width}, box) => graph.setNode(String(box), {width, height: BOX_HEIGHT}));
         for (const [from, to] of calls.edges) if (from < this.boxes.length && to < this.boxes.length) graph.setEdge(String(from), String(to));
         try {
@@ -84,13 +84,16 @@ class Drawing {
                 else if (owners.has(text) && owners.get(text) !== box) edges.set(`${owners.get(text)} ${box}`, [owners.get(text), box]);
             });
         }
-        return {boxes, edges: [...edges.values()], shown: shown.size};
+        const unfolded = new Set(rows.map(({cell}) => program.cells[cell].parent));
+        return {boxes, edges: [...edges.values()], shown: shown.size, unfolded};
     }
 
-    _label(cell) {
+    /* Return the two lines of a box and how wide it is. */
+    _label(cell, unfolded) {
         const {path, type, nodes, seconds: time} = this.explorer.program.cells[cell];
-        const short = text => (text.length > 34 ? `…${text.slice(-33)}` : text);
-        const lines = [short(path || "the whole"), short([type, plural(nodes ?? 0, "node"), typeof time === "number" ? seconds(time) : ""].filter(Boolean).join(" · "))];
+        const name = path || "the whole";
+        const about = unfolded ? [type, "itself"] : [type, plural(nodes ?? 0, "node"), typeof time === "number" ? seconds(time) : ""];
+        const lines = [name.length > 34 ? `…${name.slice(-33)}` : name, about.filter(Boolean).join(" · ").slice(0, 60)];
         return {lines, width: 22 + Math.max(lines[0].length * 7.2, lines[1].length * 6.1)};
     }
 

@@ -10,7 +10,7 @@ class Explorer {
         this.positions = new Map();
         for (const column of ["ir", "adjoint", "c"]) {
             const stages = program.stagesOf(column);
-            if (stages.length) this.positions.set(column, stages[0]);
+            if (stages.length) this.positions.set(column, stages.find(({name}) => name === column) ?? stages[0]);
         }
         this.python = new PythonSheet(program);
         const there = COLUMNS.filter(name => (name === "python" ? program.files.length : this.positions.has(name)));
@@ -23,6 +23,7 @@ class Explorer {
         this._fillColumns();
         this._fillBeside();
         this._fillHooks();
+        this.widths = new Widths(byId("lines-view"));
         this.search = new Search(this);
         this.details = new Details(this, byId("details"));
         this.stages = new Stages(this);
@@ -147,6 +148,7 @@ class Explorer {
             column.rows.most = Math.floor(MOST_COLOURS / this.shown.size);
             column.rows.redraw();
         }
+        this.widths.show(this.shownColumns);
         for (const button of byId("columns").children) button.setAttribute("aria-pressed", String(this.shown.has(button.dataset.column)));
     }
 

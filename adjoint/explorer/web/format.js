@@ -54,6 +54,6 @@ function values(seen) {
     const parts = [`${number(seen.smallest)} … ${number(seen.largest)}`];
     if (seen.zeros) parts.push(`${percent(seen.zeros)} zero`);
     if (seen.not_finite) parts.push(`${count(seen.not_finite)} not finite`);
-    parts.push(`norm ${number(seen.norm)}`);
+    if (seen.norm !== undefined && seen.norm !== null) parts.push(`norm ${number(seen.norm)}`);
     return parts.join(" · ");
 }

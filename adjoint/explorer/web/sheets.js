@@ -16,16 +16,23 @@ class PythonSheet {
                 this.rows.push({tokens, number: first + offset, path});
             });
         }
-        const hooks = new Set();
-        for (const stage of program.stages) {
-            for (const line of stage.lines) {
-                const {path, line: number} = line.hook ? program.chain(line.at).find(({user}) => user) ?? {} : {};
-                if (path) hooks.add(`${path}:${number}`);
-            }
-        }
-        for (const place of hooks) if (this._rowOf.has(place)) this.rows[this._rowOf.get(place)].hook = true;
+        this._markHooks();
         this.width = Math.max(0, ...this.rows.map(row => this.text(row).length));
         this._besides = new Map();
+    }
+
+    /* Mark the lines where hooks stand in the first stage that has any: in later ones they stand at the values that they are for. */
+    _markHooks() {
+        const stage = this.program.stages.find(({lines}) => lines.some(({hook}) => hook));
+        for (const line of stage?.lines ?? []) {
+            const place = line.hook && this.program.chain(line.at).find(({user}) => user);
+            const row = place && this.rows[this._rowOf.get(`${place.path}:${place.line}`)];
+            if (row) row.hook = true;
+        }
+    }
+
+    tokens(row) {
+        return row.tokens;
     }
 
     text(row) {
@@ -83,7 +90,7 @@ class PythonSheet {
 function besideText(line, mode) {
     if (mode === "types") return line.type ?? "";
     if (mode === "numbers" && line.numbers) return line.numbers;
-    return mode !== "time" && line.seen ? values(line.seen) : "";
+    return (mode === "numbers" || mode === "values") && line.seen ? values(line.seen) : "";
 }
 
 class StageSheet {
@@ -104,10 +111,8 @@ class StageSheet {
             }
         };
         stage.lines.forEach((line, position) => {
-            if (!added.has(position)) {
-                takeRemoved();
-                before += 1;
-            }
+            takeRemoved();
+            if (!added.has(position)) before += 1;
             this._rowOf.set(position, this.rows.length);
             this.rows.push(this._row(stage, position, former && added.has(position) ? "added" : ""));
         });
@@ -117,11 +122,12 @@ class StageSheet {
 
     _row(stage, position, change) {
         const line = stage.lines[position];
-        const row = {line, stage, position, change, number: change === "removed" ? "−" : position + 1, hook: line.hook};
-        Object.defineProperty(row, "tokens", {
-            get: () => (stage.kind === "c" ? this.program.tokens(line) : withDefinitions(this.program.tokens(line))),
-        });
-        return row;
+        return {line, stage, position, change, number: change === "removed" ? "−" : position + 1, hook: line.hook};
+    }
+
+    tokens({line, stage}) {
+        const tokens = this.program.tokens(line);
+        return stage.kind === "c" ? tokens : withDefinitions(tokens);
     }
 
     text(row) {
@@ -151,13 +157,17 @@ class StageSheet {
     }
 
     beside(position, mode, measured) {
-        const {line, stage} = this.rows[position];
+        const {line, stage, change} = this.rows[position];
+        if (change === "removed") return null;
         if (mode !== "time") {
             const text = mode === "types" ? "" : besideText(line, mode);
             return text ? {text, alarm: Boolean(line.seen?.not_finite)} : null;
         }
-        if (line.runs) return {text: [seconds(line.runs.seconds), rate(line.runs)].filter(Boolean).join(" · "), share: line.runs.seconds / measured.most};
-        if (stage === measured.stage || !measured.stage || stage.column === "c") return null;
+        if (line.runs) {
+            const speed = stage.column === "c" ? rate(line.runs) : "";
+            return {text: [seconds(line.runs.seconds), speed].filter(Boolean).join(" · "), share: line.runs.seconds / measured.most};
+        }
+        if (!measured.stage || stage.column === "c" || this.program.tokens(line).some(isCell)) return null;
         const lines = this.program.ids(line).flatMap(id => this.program.index(measured.stage).ids.get(id) ?? []).map(at => measured.stage.lines[at]);
         const launched = [...new Set(lines.filter(({runs}) => runs))];
         if (!launched.length) return null;
@@ -167,10 +177,15 @@ class StageSheet {
     }
 }
 
+/* True for the word that begins a Cell, whose line stands for what it returns, not for all that it computes. */
+function isCell([kind, text]) {
+    return kind === "keyword" && text.trim() === "cell";
+}
+
 /* Return where kernels were measured: the stage, the time of all, and of the slowest. */
 function measuredOf(program) {
     const withTime = program.stages.filter(stage => stage.lines.some(line => line.runs));
-    const stage = withTime.find(({kind}) => kind === "plan") ?? withTime[0] ?? null;
+    const stage = withTime.findLast(({kind}) => kind === "plan") ?? withTime[0] ?? null;
     const times = stage ? stage.lines.map(line => line.runs?.seconds ?? 0) : [];
     return {stage, total: times.reduce((sum, time) => sum + time, 0) || 1, most: Math.max(...times, 1e-12)};
 }

@@ -31,6 +31,7 @@ class Stages {
         this.slider.setAttribute("aria-valuetext", `${stage.title}, in the column ${COLUMN_TITLES[stage.column]}`);
         byId("stage-title").textContent = stage.title;
         byId("stage-about").textContent = [stage.about, ...(stage.notes ?? [])].filter(Boolean).join(" ");
+        byId("stage-about").title = byId("stage-about").textContent;
         byId("stage-before").disabled = stage.position === 0;
         byId("stage-next").disabled = stage.position === this.explorer.program.stages.length - 1;
         const {changes} = stage;
