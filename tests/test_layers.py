@@ -57,6 +57,8 @@ GATES = {
     ("runtime.execution.tiers", "passes"): "fusing, with the first graph or gradient that ran several times",
     ("runtime.execution.tiers", "codegen"): "the emitter of C, with the first fused kernel",
     ("runtime.graphs.jit", "runtime.graphs.calls.making"): "the frontend, with the first function that is parsed",
+    ("runtime.graphs.graph", "ir.html"): "a graph as HTML, when a notebook shows it",
+    ("runtime.graphs.jit", "ir.html"): "the graphs of a function as HTML, when a notebook shows it",
     ("runtime.inspection.saving", "runtime.inspection.saved_graphs"): "passes and the emitter, with the first graph that is saved",
     ("ops.primitives.custom", "ops.foreign_code"): "C of the user's own, with the first call of an `ops.Custom` in C",
     ("communication.management", "communication.connection"): "MPI, where a launcher has started several processes",

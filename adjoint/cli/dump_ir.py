@@ -21,6 +21,7 @@ from rich.text import Text
 
 from adjoint.cli.console import Output
 from adjoint.cli.target import Raised, Wrong, check_count, example, inputs_of, named, raising
+from adjoint.explorer.structure import Structure
 from adjoint.foundation.dataclass import dataclass, field
 from adjoint.foundation.diagnostics import CompileError
 from adjoint.ir.core import Function, Module
@@ -35,7 +36,7 @@ from adjoint.runtime.gradients.trace import trace
 from adjoint.runtime.graphs.calls.making import parsed, run_instead
 from adjoint.runtime.graphs.jit import jit
 from adjoint.runtime.graphs.lowering.lowering import Lowered
-from adjoint.runtime.inspection.stages import adjoint_of, kernels, plan_of, plans, standalone, wanted
+from adjoint.runtime.inspection.stages import adjoint_of, as_dict, plan_parts, plan_text_of, plans, served_kernels, standalone, wanted
 from adjoint.runtime.tensor.parameter import Parameter
 
 __all__ = ["act", "configure"]
@@ -104,17 +105,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def act(chosen: argparse.Namespace) -> int:
     """Print the stages."""
     shown: dict[str, Any] = {}
+    structure = Structure() if chosen.json else None
     notes: dict[str, list[str]] = {}
     console = Output(highlight=False, soft_wrap=True)
     failed = ""
     code = 0
     several = chosen.stage == "all" or bool(chosen.passes) or chosen.run or chosen.diff
     try:
-        for name, part, about in _stages(chosen):
-            shown[name] = part
-            if about:
-                notes[name] = about
-            if not chosen.json:
+        with structure.followed() if structure is not None else contextlib.nullcontext():
+            for name, part, about in _stages(chosen, structure):
+                shown[name] = part
+                if about:
+                    notes[name] = about
+                if structure is not None:
+                    structure.add(name, part, about)
+                    continue
                 if several:
                     console.print(Text(("\n" if len(shown) > 1 else "") + f"# {name}", style="bold blue"))
                 _show(console, part, not chosen.no_locations, about)
@@ -128,14 +133,24 @@ def act(chosen: argparse.Namespace) -> int:
     if failed:
         sys.stdout.flush()
         print(failed.rstrip(), file=sys.stderr)
-    if chosen.json and code != 2:
+    if structure is not None and code != 2:
         report = {name: _plain(part, not chosen.no_locations) for name, part in shown.items()}
-        print(json.dumps(report | ({"notes": notes} if notes else {}) | ({"error": failed} if failed else {}), indent=2))
+        report |= {"notes": notes} if notes else {}
+        report |= {"structure": found} if (found := structure.as_json(chosen.target, chosen.args)) else {}
+        print(json.dumps(report | ({"error": failed} if failed else {})))
     return code
 
 
 def _plain(part: Any, locations: bool) -> Any:
-    return listing(part, locations).text if isinstance(part, (Module, Function)) else part
+    match part:
+        case Module() | Function():
+            return listing(part, locations).text
+        case list():
+            return plan_text_of(part)
+        case tuple():
+            return list(map(as_dict, part))
+        case _:
+            return part
 
 
 def _show(console: Output, part: Any, locations: bool, notes: list[str]) -> None:
@@ -144,16 +159,19 @@ def _show(console: Output, part: Any, locations: bool, notes: list[str]) -> None
     if isinstance(part, (Module, Function)):
         for line in listing(part, locations).lines:
             console.print(Text.assemble(*((token.text, _STYLES.get(token.kind, "")) for token in line)))
-    elif isinstance(part, list):
+    elif isinstance(part, tuple):
         for kernel in part:
-            console.print(Text(kernel["text"].rstrip() + "\n"))
+            console.print(Text(as_dict(kernel)["text"].rstrip() + "\n"))
     else:
-        console.print(Text(str(part).rstrip()))
+        console.print(Text(str(_plain(part, locations)).rstrip()))
 
 
-def _stages(chosen: argparse.Namespace) -> Iterator[tuple[str, Any, list[str]]]:
-    """Return the requested stages, as (name, description, notes)."""
-    program = _program(chosen)
+def _stages(chosen: argparse.Namespace, structure: Structure | None) -> Iterator[tuple[str, Any, list[str]]]:
+    """Yield the requested stages, as (name, description, notes); kernels as a tuple, the parts of a plan as a list.
+
+    structure  numbers the nodes of the program, for `--json`
+    """
+    program = _program(chosen, structure)
     module, symbol = program.module, program.symbol
     first = "forward" if chosen.trace else "parsed"
     if chosen.passes:
@@ -175,7 +193,7 @@ def _stages(chosen: argparse.Namespace) -> Iterator[tuple[str, Any, list[str]]]:
             if chosen.stage == "optimised":
                 shown = after
     if chosen.stage == "plan":
-        yield "plan", plan_of(program.lowered) if program.lowered is not None and shown is program.module else plans(shown), []
+        yield "plan", plan_parts(program.lowered) if program.lowered is not None and shown is program.module else plans(shown), []
     if chosen.run:
         yield "results", program.run(shown, symbol), []
     if chosen.stage not in ("adjoint", "c", "all"):
@@ -204,7 +222,7 @@ def _stages(chosen: argparse.Namespace) -> Iterator[tuple[str, Any, list[str]]]:
     if chosen.standalone:
         yield "c", standalone(module, symbol, gradient, names, plain=chosen.plain).text, []
     elif chosen.stage != "adjoint":
-        yield "c", kernels(EXPANDED.run(module), *([gradient] if gradient is not None else [])), []
+        yield "c", tuple(served_kernels(EXPANDED.run(module), *([gradient] if gradient is not None else []))), []
     if mistake is not None:
         raise mistake
 
@@ -243,7 +261,7 @@ class _Program:
     lowered: Lowered | None = None
 
 
-def _program(chosen: argparse.Namespace) -> _Program:
+def _program(chosen: argparse.Namespace, structure: Structure | None) -> _Program:
     path, _, name = chosen.target.rpartition(":") if ":" in Path(chosen.target).name else (chosen.target, "", "")
     if not Path(path).is_file():
         raise Wrong(f"there is no file {path!r}; the form is FILE.py:NAME or FILE.ir")
@@ -258,7 +276,7 @@ def _program(chosen: argparse.Namespace) -> _Program:
     if Path(path).suffix == ".ir":
         if chosen.trace:
             raise Wrong("--trace runs a Python function; a .ir text is a graph already")
-        return _text_program(chosen, path, name)
+        return _text_program(chosen, path, name, structure)
     if not name:
         raise Wrong(f"which function or Cell of {path}? The form is {path}:NAME")
     target = named(path, name)
@@ -268,14 +286,17 @@ def _program(chosen: argparse.Namespace) -> _Program:
         if chosen.trace:
             traced = trace(target, inputs)
             trained = {symbol: x.requires_grad for symbol, x in traced.parameters.items()}
+            of_run = traced.module if structure is None else structure.of_module(traced.module)
 
             def run_function(module: Module, symbol: str) -> str:
-                if module is not traced.module:
+                if module is not of_run:
                     raise Wrong("with --trace the function itself is run: leave --passes and --stage optimised out, or leave --trace out")
                 return _printed(target, inputs)
 
-            return _Program(traced.module, traced.symbol, run_function, trained)
+            return _Program(of_run, traced.symbol, run_function, trained)
         made = parsed(target, *inputs)
+    if structure is not None:
+        made = structure.of_graph(made, target)
     graph = made.graph
     trained = {symbol: isinstance(x, Parameter) and x.requires_grad for symbol, x in graph.state.items()}
 
@@ -291,11 +312,13 @@ def _program(chosen: argparse.Namespace) -> _Program:
     return _Program(graph.module, graph.symbol, run_graph, trained, made)
 
 
-def _text_program(chosen: argparse.Namespace, path: str, name: str) -> _Program:
+def _text_program(chosen: argparse.Namespace, path: str, name: str, structure: Structure | None) -> _Program:
     module = parse_module(Path(path).read_text(encoding="utf-8"), path)
     verify_module(module)
     if not module.functions:
         raise Wrong(f"{path} has no function")
+    if structure is not None:
+        module = structure.of_module(module)
     symbol = name.lstrip("@") or next(iter(module.functions))
     if symbol not in module.functions:
         raise Wrong(f"{path} has no function @{symbol}; it has {', '.join('@' + s for s in module.functions)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 from typing import Any, Final
@@ -11,7 +10,7 @@ from adjoint.explorer.lines import Line
 from adjoint.explorer.stages import Explored, Stage
 from adjoint.explorer.tables import Shared
 
-__all__ = ["FORMAT", "as_json", "escaped"]
+__all__ = ["FORMAT", "as_json"]
 
 FORMAT: Final = "adjoint-explorer 1"
 
@@ -70,11 +69,3 @@ def _stage(stage: Stage, tokens: Shared, texts: Shared, lists: Shared, numbers: 
         "notes": list(stage.notes), "lines": lines,
         "changes": None if found is None else {"from": stage.former, "removed": found.removed, "added": found.added},
     }
-
-
-_UNSAFE = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
-
-
-def escaped(data: Any) -> str:
-    """Return an object as JSON that may stand inside of an HTML element: nothing in it can end the element or begin another."""
-    return json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False).translate(_UNSAFE)

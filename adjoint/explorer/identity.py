@@ -23,6 +23,7 @@ from adjoint.foundation.diagnostics import At, Derived, Loc, Unknown
 from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, walk
 from adjoint.ir.ops.control import Cell
 from adjoint.ir.ops.fused import Fused
+from adjoint.ir.plan import Plan
 from adjoint.passes.rebuild import followed
 
 __all__ = ["Chain", "Identities", "Origin", "Stretch"]
@@ -163,6 +164,10 @@ class Stretch:
                         self.joined.setdefault(each, {})[chain] = None
         self._seen.clear()
 
+    def join_plan(self, parts: Iterable[str | Plan | Function]) -> None:
+        """Do what `join` does, for the functions of plans."""
+        self.join([part.function if isinstance(part, Plan) else part for part in parts if not isinstance(part, str)])
+
     def chains(self, node: Node) -> list[Chain]:
         """Return the chains of a node: its own, those of the nodes in whose place it is used, and those of the members of a fused node."""
         found: dict[Chain, None] = {}
@@ -178,7 +183,7 @@ class Stretch:
 
     def forked(self) -> Stretch:
         """Return the beginning of another series, which goes on from this stage."""
-        return Stretch(self.identities, {chain: dict(others) for chain, others in self.joined.items()})
+        return Stretch(self.identities, {chain: dict(others) for chain, others in self.joined.items()}, list(self._seen))
 
 
 def _is_part(chain: Chain, longer: Chain) -> bool:

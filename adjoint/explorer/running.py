@@ -287,17 +287,19 @@ def measure(program: Explored, inputs: Sequence[Any]) -> None:
 
     Exceptions of the program's own code are passed on.
     """
-    if program.lowered.counted:
+    lowered = program.lowered
+    assert lowered is not None
+    if lowered.counted:
         program.notes.append("It was not run: values decide sizes in it.")
         return
-    _Measured(program, inputs).all()
+    _Measured(program, lowered.graph, inputs).all()
 
 
 class _Measured:
     """Measures a program: see `measure`.  Nodes that are not the same object in two stages are found by what they come from and compute."""
 
-    def __init__(self, program: Explored, inputs: Sequence[Any]):
-        self._program, self._graph = program, program.lowered.graph
+    def __init__(self, program: Explored, graph: Graph, inputs: Sequence[Any]):
+        self._program, self._graph = program, graph
         self._runner = _Runner(self._graph, inputs)
         self._by_value: dict[Value, _Numbers] = {}
         self._numbers: dict[Any, _Numbers] = {}

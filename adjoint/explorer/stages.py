@@ -18,21 +18,20 @@ from adjoint.explorer.identity import Identities, Stretch
 from adjoint.explorer.lines import Changes, Describer, Line, changes
 from adjoint.explorer.tables import Cells, Files, Places
 from adjoint.foundation import collector
-from adjoint.foundation.dataclass import dataclass, field
+from adjoint.foundation.dataclass import dataclass
 from adjoint.foundation.diagnostics import CompileError
 from adjoint.ir.core import Module
 from adjoint.ir.op import NotDifferentiable
-from adjoint.ir.plan import Plan
 from adjoint.passes.manager import Pass
 from adjoint.passes.schedule import LATER_KERNELS, OPTIMISED
 from adjoint.runtime.graphs.calls.making import parsed
 from adjoint.runtime.graphs.graph import Graph, HookCall, Registration
 from adjoint.runtime.graphs.lowering.lowering import Lowered
-from adjoint.runtime.inspection.stages import adjoint_of, kernels_of, plan_parts, wanted
+from adjoint.runtime.inspection.stages import PlanPart, ServedKernel, adjoint_of, kernels_of, plan_parts, wanted
 from adjoint.runtime.process.context import background_compile
 from adjoint.runtime.tensor.parameter import Parameter
 
-__all__ = ["Explored", "Stage", "explored"]
+__all__ = ["Explored", "Stage", "explored", "numbered"]
 
 
 @dataclass(eq=False)
@@ -64,27 +63,69 @@ class Stage:
     stretch: Stretch | None = None
 
 
-@dataclass(eq=False)
 class Explored:
-    """A program at all of its stages.
+    """A program at its stages.
 
-    lowered  the graph, whose nodes have numbers
-    wrt      what the adjoint is by: arguments by name, parameters as `@name`
-    notes    what the reader should know
+    lowered    the graph, whose nodes have numbers; None for a program that was not parsed
+    describer  makes the lines of stages
+    stages     the stages so far
+    notes      what the reader should know
     """
 
-    lowered: Lowered
-    identities: Identities
-    files: Files
-    places: Places
-    cells: Cells
-    wrt: tuple[str, ...] = ()
-    stages: list[Stage] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    def __init__(self, identities: Identities, target: Any = None, lowered: Lowered | None = None):
+        """Begin with no stage.
+
+        target   the function or Cell; None if it is not known
+        lowered  its graph, whose nodes `identities` has numbered
+        """
+        self.identities, self.lowered = identities, lowered
+        self.files = Files()
+        self.places = Places(self.files, identities)
+        found, hooks = [], set[str]()
+        if lowered is not None:
+            graph = lowered.graph
+            found = [cell for site in graph.sites.values() if (cell := site.reference()) is not None]
+            hooks = {symbol for symbol, host in graph.hosts.items() if isinstance(host, (HookCall, Registration))} | {*lowered.sites}
+        self.cells = Cells(target, found)
+        self.cells.count(identities, self.places)
+        self.describer = Describer(self.places, self.cells, hooks)
+        self.stages: list[Stage] = []
+        self.notes: list[str] = []
 
     def stage(self, name: str) -> Stage | None:
         """Return the stage of this name; None if there is none."""
         return next((stage for stage in self.stages if stage.name == name), None)
+
+    def add(self, name: str, column: str, title: str, about: str, module: Module, stretch: Stretch, former: str = "") -> Stage:
+        """Add a stage of IR, and return it.
+
+        stretch  the series of stages that its nodes are of
+        former   the name of the stage that it is compared with; "" for none
+        """
+        lines = self.describer.of_module(module, stretch)
+        before = self.stage(former)
+        found = None if before is None else changes(before.lines, lines)
+        stage = Stage(name, "ir", column, title, about, lines, (), former, found, module, stretch.forked())
+        self.stages.append(stage)
+        return stage
+
+    def add_plan(self, parts: Sequence[PlanPart], stretch: Stretch) -> None:
+        """Add the plan."""
+        about = "What runs while no gradient is taken: launches of kernels, calls of Python, and the slots of values."
+        self.stages.append(Stage("plan", "plan", "c", "Plan", about, self.describer.of_plan(parts, stretch), stretch=stretch))
+
+    def add_kernels(self, kernels: Sequence[tuple[ServedKernel, Stretch]]) -> None:
+        """Add the C, each kernel with the series of stages that its nodes are of."""
+        about = "The C of the kernels, each different one once."
+        self.stages.append(Stage("c", "c", "c", "C", about, self.describer.of_kernels(kernels)))
+
+
+def numbered(made: Lowered, identities: Identities) -> Lowered:
+    """Return a graph whose nodes have numbers (`identity`), with all that belongs to it."""
+    graph = made.graph
+    again = Graph(identities.numbered(graph.module), graph.symbol, graph.state, graph.hosts, graph.sites, graph.cells)
+    return Lowered(again, made.guards, made.outline, made.written, made.decisions, made.sites, made.begun, made.rewritten, made.counted,
+                   made.exact)
 
 
 @collector.paused(lasting=False)
@@ -101,27 +142,17 @@ def explored(target: Callable[..., Any], inputs: Sequence[Any], wrt: Sequence[st
 
 class _Explorer:
     def __init__(self, target: Any, made: Lowered, wrt: Sequence[str]):
-        graph = made.graph
         identities = Identities()
-        module = identities.numbered(graph.module)
-        numbered = Graph(module, graph.symbol, graph.state, graph.hosts, graph.sites, graph.cells)
-        self.lowered = Lowered(numbered, made.guards, made.outline, made.written, made.decisions, made.sites, made.begun, made.rewritten,
-                               made.counted, made.exact)
-        files = Files()
-        places = Places(files, identities)
-        found = [cell for site in graph.sites.values() if (cell := site.reference()) is not None]
-        cells = Cells(target, found)
-        cells.count(identities, places)
+        self.lowered = numbered(made, identities)
+        graph = self.lowered.graph
         trained = {symbol: isinstance(x, Parameter) and x.requires_grad for symbol, x in graph.state.items()}
-        self.wrt, self._given = tuple(wrt) or wanted(module, graph.symbol, trained), bool(wrt)
-        self.made = Explored(self.lowered, identities, files, places, cells, self.wrt)
-        hooks = {symbol for symbol, host in graph.hosts.items() if isinstance(host, (HookCall, Registration))} | {*made.sites}
-        self.describer = Describer(places, cells, hooks)
+        self.wrt, self._given = tuple(wrt) or wanted(graph.module, graph.symbol, trained), bool(wrt)
+        self.made = Explored(identities, target, self.lowered)
 
     def all(self) -> Explored:
         module = self.lowered.graph.module
         start = Stretch(self.made.identities)
-        self._add("parsed", "ir", "Parsed graph", "What the frontend made of the source, for inputs of these types.", module, start)
+        self.made.add("parsed", "ir", "Parsed graph", "What the frontend made of the source, for inputs of these types.", module, start)
         optimised = self._optimised(module, start)
         adjoint = self._adjoint(module, start)
         self._plan(start)
@@ -138,7 +169,7 @@ class _Explorer:
             OPTIMISED.run(module, [observe])
         last = self.made.stages[-1]
         if last.name == "parsed":
-            last = self._add("optimised", "ir", "Optimised graph", "No pass changes anything.", module, stretch, "parsed")
+            return self.made.add("optimised", "ir", "Optimised graph", "No pass changes anything.", module, stretch, "parsed")
         last.name, last.title = "optimised", f"Optimised graph, {last.title}"
         return last
 
@@ -177,8 +208,10 @@ class _Explorer:
             stretch.join(after.functions.values())
             if any(function is not before.functions.get(symbol) for symbol, function in after.functions.items()):
                 about = (type(step).__doc__ or "").strip().partition("\n")[0]
-                stage = self._add(f"{column}-{position}-{step.name}", column, f"after {step}", about, after, stretch, former)
-                if stage is not None:
+                stage = self.made.add(f"{column}-{position}-{step.name}", column, f"after {step}", about, after, stretch, former)
+                if stage.changes is not None and not stage.changes.removed and not stage.changes.added:
+                    self.made.stages.pop()
+                else:
                     former = stage.name
 
         with stretch.followed():
@@ -195,15 +228,14 @@ class _Explorer:
             stretch.join(module.functions.values())
         name = "fused" if stage.column == "ir" else "adjoint-fused"
         about = "Nodes that one kernel computes after some runs, as one node."
-        return self._add(name, stage.column, "Fused", about, module, stretch, stage.name) or stage
+        return self.made.add(name, stage.column, "Fused", about, module, stretch, stage.name)
 
     def _plan(self, start: Stretch) -> None:
         stretch = start.forked()
         with stretch.followed():
             parts = plan_parts(self.lowered)
-            stretch.join([part.function if isinstance(part, Plan) else part for part in parts if not isinstance(part, str)])
-        about = "What runs while no gradient is taken: launches of kernels, calls of Python, and the slots of values."
-        self.made.stages.append(Stage("plan", "plan", "c", "Plan", about, self.describer.of_plan(parts, stretch), stretch=stretch))
+            stretch.join_plan(parts)
+        self.made.add_plan(parts, stretch)
 
     def _kernels(self, stages: Sequence[Stage]) -> None:
         owner: dict[int, Stretch] = {}
@@ -212,17 +244,4 @@ class _Explorer:
             assert stage.module is not None and stage.stretch is not None
             modules.append(stage.module)
             owner.update((id(node), stage.stretch) for line in stage.lines if (node := line.node) is not None)
-        lines = self.describer.of_kernels([(kernel, owner[id(kernel.nodes[0])]) for kernel in kernels_of(*modules)])
-        about = "The C of the kernels, each different one once."
-        self.made.stages.append(Stage("c", "c", "c", "C", about, lines))
-
-    def _add(self, name: str, column: str, title: str, about: str, module: Module, stretch: Stretch, former: str = "") -> Any:
-        """Add a stage of IR; return it, None if its text is that of the former one and so it is not added."""
-        lines = self.describer.of_module(module, stretch)
-        before = self.made.stage(former)
-        found = None if before is None else changes(before.lines, lines)
-        if found is not None and not found.removed and not found.added and name.startswith(column):
-            return None
-        stage = Stage(name, "ir", column, title, about, lines, (), former, found, module, stretch.forked())
-        self.made.stages.append(stage)
-        return stage
+        self.made.add_kernels([(kernel, owner[id(kernel.nodes[0])]) for kernel in kernels_of(*modules)])

@@ -19,4 +19,5 @@ Each module imports from those before it; `op`, `core` and `build` name each oth
     parse       text to IR
     plan        the plan of a function: pieces, launches, slots
     plan_text   a plan as text
+    html        a module as HTML, for notebooks
 """

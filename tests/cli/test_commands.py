@@ -119,7 +119,7 @@ def test_dump_ir_of_a_cell(capsys, net, name):
     code, out, _ = run(capsys, "dump-ir", f"{net}:{name}", "--args", "f32[2, 4]", "--json")
     assert code == 0
     stages = json.loads(out)
-    assert set(stages) == {"parsed", "optimised", "adjoint", "c"}
+    assert set(stages) == {"parsed", "optimised", "adjoint", "c", "structure"}
     for stage in ("parsed", "optimised", "adjoint"):
         assert print_module(parse_module(stages[stage])) == stages[stage]
     for stage in ("parsed", "optimised"):
@@ -174,23 +174,23 @@ def test_dump_ir_lifts_what_is_written(capsys, net):
     assert print_module(parse_module(out)) == out.partition("\n")[2]
     code, out, _ = run(capsys, "dump-ir", f"{net}:Counter", "--args", "f32[3]", "--stage", "adjoint", "--json")
     stages = json.loads(out)
-    assert stages["notes"]["adjoint"][0].startswith("@count") and set(stages) == {"adjoint", "notes"}
+    assert stages["notes"]["adjoint"][0].startswith("@count") and set(stages) == {"adjoint", "notes", "structure"}
     code, out, _ = run(capsys, "dump-ir", f"{net}:Counter", "--args", "f32[3]", "--stage", "adjoint", "--wrt", "x", "--no-locations")
     assert code == 0 and "write! @count" in out and "#" not in out
 
 
 def test_dump_ir_of_integers_has_no_adjoint(capsys, net):
     code, out, _ = run(capsys, "dump-ir", f"{net}:counted", "--args", "i32[3]", "--json")
-    assert code == 0 and set(json.loads(out)) == {"parsed", "optimised", "c"}
+    assert code == 0 and set(json.loads(out)) == {"parsed", "optimised", "c", "structure"}
 
 
 def test_dump_ir_shows_what_can_be_shown(capsys, net):
     """Without an adjoint, the graph and its kernels are still shown."""
     code, out, err = run(capsys, "dump-ir", f"{net}:forward_hook", "--args", "f32[2, 4]", "--json")
     stages = json.loads(out)
-    assert code == 1 and "E144" in err and stages["error"] in err and set(stages) == {"parsed", "optimised", "c", "error"}
+    assert code == 1 and "E144" in err and stages["error"] in err and set(stages) == {"parsed", "optimised", "c", "error", "structure"}
     code, out, _ = run(capsys, "dump-ir", f"{net}:forward_hook", "--args", "f32[2, 4]", "--json", "--trace")
-    assert code == 0 and set(json.loads(out)) == {"forward", "optimised", "adjoint", "c"}
+    assert code == 0 and set(json.loads(out)) == {"forward", "optimised", "adjoint", "c", "structure"}
 
 
 def line_of(text):
@@ -218,7 +218,7 @@ def test_dump_ir_of_text_at_every_stage(capsys, tmp_path, net):
     code, again, _ = run(capsys, "dump-ir", str(text), "--stage", "parsed")
     assert code == 0 and again == out
     code, out, _ = run(capsys, "dump-ir", str(text), "--json")
-    assert code == 0 and set(json.loads(out)) == {"parsed", "optimised", "adjoint", "c", "notes"}
+    assert code == 0 and set(json.loads(out)) == {"parsed", "optimised", "adjoint", "c", "notes", "structure"}
     for arguments in (["--stage", "optimised"], ["--stage", "parsed", "--passes", "lift-state,cse"]):
         code, out, _ = run(capsys, "dump-ir", str(text), "--diff", "--no-locations", *arguments)
         assert code == 0 and "# no change\nby " in out and "cse" in out

@@ -17,6 +17,7 @@ from adjoint.foundation.dataclass import dataclass
 from adjoint.foundation.diagnostics import UNKNOWN
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Host, Literal, Module, Region, Value, free_values, symbol_like
+from adjoint.ir.html import listing_html
 from adjoint.ir.ops.state import Read
 from adjoint.passes.rebuild import Known, Rewriter, became
 from adjoint.runtime.cells.cell import Cell
@@ -46,6 +47,10 @@ class Traced:
     module: Module
     symbol: str
     parameters: dict[str, Parameter]
+
+    def _repr_html_(self) -> str:
+        """Return the IR as HTML; notebooks show it."""
+        return listing_html(self.module)
 
 
 def trace(fn: Any, arguments: Sequence[Any], symbol: str = "") -> Traced:

@@ -247,6 +247,12 @@ class Graph:
         """Return the function of the IR that this graph runs: the one in `module` with the name `symbol`."""
         return self.module.functions[self.symbol]
 
+    def _repr_html_(self) -> str:
+        """Return the IR as HTML; notebooks show it."""
+        from adjoint.ir.html import listing_html
+
+        return listing_html(self.module)
+
     def site(self, node: Node) -> CellSite | None:
         """Return the description of the cell's call that `node` represents; None if only the nodes inside of `node` run, without a cell."""
         key = site_key(node)

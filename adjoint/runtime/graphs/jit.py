@@ -100,6 +100,14 @@ class CompiledFunction:
         """Return the graph that a call with these arguments would run, as `Lowered`, without running it; it is made if there is none."""
         return _found(self.graphs, *flatten((args, kwargs)), self.function)[0].lowered
 
+    def known_graphs(self) -> list[Graphs]:
+        """Return all caches of graphs that calls of this function have used."""
+        return self.all_graphs()
+
+    def _repr_html_(self) -> str:
+        """Return the graphs that the function was made into so far as HTML; notebooks show it."""
+        return _as_html(self.function, self.known_graphs())
+
 
 class Compiled(CompiledFunction):
     """Runs calls of a jitted function as graphs; the function may be a method of Cells.
@@ -115,6 +123,9 @@ class Compiled(CompiledFunction):
     def all_graphs(self) -> list[Graphs]:
         """Return all caches of graphs, with one for each Cell; calls with Cells are counted from now on."""
         self.of_cells.ask()
+        return [*super().all_graphs(), *self.of_cells.values()]
+
+    def known_graphs(self) -> list[Graphs]:
         return [*super().all_graphs(), *self.of_cells.values()]
 
     def own_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
@@ -153,6 +164,24 @@ class CompiledCell:
         """Return the one cache of graphs that calls of the Cell use, in a list."""
         return [_cells.of(self.function)]
 
+    def _repr_html_(self) -> str:
+        """Return the graphs that the Cell was made into so far as HTML; notebooks show it."""
+        return _as_html(self.function, self.all_graphs())
+
+
+def _as_html(named: Any, known: Sequence[Graphs]) -> str:
+    """Return graphs as HTML, each with the arguments that it was made for.
+
+    named  the function or Cell
+    """
+    from adjoint.ir.html import listing_html, titled
+
+    name = type(named).__name__ if isinstance(named, Cell) else getattr(named, "__qualname__", "")
+    made = [entry for graphs in known for entries in tuple(graphs.values()) for entry in tuple(entries)]
+    if not made:
+        return titled(f"{name}: no graph yet; one is made in the first call", "")
+    return "".join(listing_html(entry.lowered.graph.module, f"{name}({entry.made.arguments})") for entry in made)
+
 
 def _jitted(function: Callable[..., Any], must_be_whole: bool) -> Callable[..., Any]:
     """Return the function that `jit` gives to the user: it runs `function` as graphs, and also works as a method.
@@ -187,6 +216,7 @@ def _jitted(function: Callable[..., Any], must_be_whole: bool) -> Callable[..., 
         made = jitted
 
     made.graph_of = compiled.graph_of  # pyright: ignore[reportAttributeAccessIssue] - functions have attributes
+    made._repr_html_ = compiled._repr_html_  # pyright: ignore[reportAttributeAccessIssue] - as above
     mark(made, compiled)
     return made
 
@@ -519,7 +549,9 @@ def jit(function: Callable[..., Any] | None = None, *, capture_mode: str = "ast"
         if fullgraph:
             _cells.of(cell).require_whole()
         jitted = functools.wraps(cell.construct)(lambda *args, **kwargs: run_cell(cell, args, kwargs))
-        mark(jitted, CompiledCell(cell))
+        compiled = CompiledCell(cell)
+        jitted._repr_html_ = compiled._repr_html_  # pyright: ignore[reportAttributeAccessIssue] - functions have attributes
+        mark(jitted, compiled)
         return jitted
     if not callable(function) or isinstance(function, type):
         raise TypeError(f"For 'jit', the argument must be a function, but got {function!r} of type {type(function).__name__}.")

@@ -37,22 +37,25 @@ from adjoint.runtime.graphs.running.observed_functions import observed_form
 from adjoint.runtime.graphs.running.optimised import quiet_plan, reason
 from adjoint.runtime.process.context import background_compile
 
-__all__ = ["Adjoint", "PlanPart", "ServedKernel", "adjoint_of", "kernels", "kernels_of", "plan_of", "plan_parts", "plans", "served",
-           "served_kernels", "standalone", "wanted"]
+__all__ = ["Adjoint", "PlanPart", "ServedKernel", "adjoint_of", "as_dict", "kernels", "kernels_of", "plan_of", "plan_parts",
+           "plan_text_of", "plans", "served", "served_kernels", "standalone", "wanted"]
 
 
 PlanPart = str | Plan | Function
 """A part of what is said about how a function runs: lines of text, a plan, or a function of the IR whose plan depends on numbers."""
 
 
-def plans(module: Module) -> str:
-    """Return, as text, how the functions of a module are run: the plan of each (its order of execution, and the slot of each value)."""
-    return "\n".join(_text(_parts(planned(function, identities=True, accesses=True))) for function in module.functions.values())
+def plans(module: Module) -> list[PlanPart]:
+    """Return how the functions of a module are run: the plan of each (its order of execution, and the slot of each value)."""
+    made: list[PlanPart] = []
+    for function in module.functions.values():
+        made += [*(["\n"] if made else []), *_parts(planned(function, identities=True, accesses=True))]
+    return made
 
 
 def plan_of(lowered: Lowered) -> str:
     """Return, as text, the plan with which a graph runs while no gradient is taken of it: the parts of `plan_parts`."""
-    return _text(plan_parts(lowered))
+    return plan_text_of(plan_parts(lowered))
 
 
 def plan_parts(lowered: Lowered) -> list[PlanPart]:
@@ -106,7 +109,8 @@ def _parts(plan: Plan) -> list[PlanPart]:
     return [*first, "\nafter some runs\n", later, _own_memory(later)]
 
 
-def _text(parts: Sequence[PlanPart]) -> str:
+def plan_text_of(parts: Sequence[PlanPart]) -> str:
+    """Return the parts of a plan as text."""
     return "".join(part if isinstance(part, str) else plan_text(part) if isinstance(part, Plan) else print_function(part) for part in parts)
 
 
@@ -253,10 +257,11 @@ def kernels(*modules: Module) -> list[dict[str, Any]]:
 
     `lines` says for each line of its C, by number from 1, which nodes that line computes.
     """
-    return [_as_dict(kernel) for kernel in served_kernels(*modules)]
+    return [as_dict(kernel) for kernel in served_kernels(*modules)]
 
 
-def _as_dict(kernel: ServedKernel) -> dict[str, Any]:
+def as_dict(kernel: ServedKernel) -> dict[str, Any]:
+    """Return a kernel as a dict: see `kernels`."""
     serves = list(dict.fromkeys(map(served, kernel.nodes)))
     computed = {line: _few(list(dict.fromkeys(inner.op.name + _place(inner) for inner in nodes))) for line, nodes in kernel.steps.items()}
     lines = kernel.c.split("\n")

@@ -589,7 +589,7 @@ def test_the_stages_show_fused_nodes() -> None:
         "func @f(x: f32[8], y: f32[8]) -> f32 {\n  a: f32[8] = mul(x, y)\n  b: f32[8] = tanh(a)\n"
         "  s: f32 = sum(b, axes=[0])\n  return s\n}\n")
     ms.set_context(background_compile=True)
-    plan = stages.plans(module).partition("after some runs\n")[2]
+    plan = stages.plan_text_of(stages.plans(module)).partition("after some runs\n")[2]
     assert "  s: f32 = fused carry (x.1: f32[8] = x, y.1: f32[8] = y)  #2 <- #0, #1\n    a: f32[8] = mul(x.1, y.1)\n" in plan
     fused_kernel = next(kernel for kernel in stages.kernels(module) if kernel["name"].startswith("fused"))
     assert fused_kernel["text"].startswith("// fused(f32[8], f32[8]) -> f32 of mul tanh sum at <text>:4\n")
@@ -598,7 +598,7 @@ def test_the_stages_show_fused_nodes() -> None:
     (text,) = (text_of(node) for node in fuse.fused(module.functions["f"]).body.nodes)
     assert "const float tanh = adjoint_tanh_f32(mul);\n" in text, "what is compiled names neither values nor places: it is shared"
     ms.set_context(background_compile=False)
-    assert "fused" not in stages.plans(module) and len(stages.kernels(module)) == 3
+    assert "fused" not in stages.plan_text_of(stages.plans(module)) and len(stages.kernels(module)) == 3
 
 
 def test_the_lines_of_a_kernel_and_the_nodes_that_they_compute() -> None:

@@ -87,6 +87,10 @@ class Lowered:
         self.decisions, self.sites, self.begun, self.rewritten = decisions, sites, begun, rewritten
         self.counted, self.exact = counted, exact
 
+    def _repr_html_(self) -> str:
+        """Return the IR of the graph as HTML; notebooks show it."""
+        return self.graph._repr_html_()
+
 
 @dataclass(frozen=True)
 class Subject:
