@@ -268,10 +268,10 @@ def test_what_a_run_measured_stands_beside_the_lines(shown: Opened) -> None:
     assert page.row("c", "fused p1").evaluate(beside) == "20 µs · 50 GFLOP/s"
     assert page.row("python", "self.layer1").evaluate(beside) == "20 µs" and page.row("ir", "p1: ").evaluate(beside) == "in 20 µs"
     page.page.select_option("#beside", "values")
-    assert page.row("ir", "p1: ").evaluate(beside) == "−1.5 … 2 · 25 % zero · 3 not finite · norm 3.25"
+    assert page.row("ir", "p1: ").evaluate(beside) == "−1.5 … 2 · 25 % zero · 3 not finite · gradient norm 3.25"
     page.page.select_option("#beside", "types")
     assert page.row("python", "self.layer1").evaluate(beside) == "f32[8, 4]"
-    assert "2 launches of one run took 30 µs" in page.text("#details") and "67 % · 20 µs · 50 GFLOP/s" in page.text("#details")
+    assert "2 launches took 30 µs" in page.text("#details") and "67 % · 20 µs · 50 GFLOP/s" in page.text("#details")
     page.click("c", "fused p1")
     page.page.wait_for_function("() => document.getElementById('details').textContent.includes('4.1 kB')")
 

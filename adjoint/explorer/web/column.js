@@ -6,7 +6,8 @@ class Column {
     constructor(explorer, name) {
         Object.assign(this, {explorer, name, sheet: null, cursor: -1, hits: new Set()});
         this._unmark();
-        this.choice = make("select", {id: `${name}-choice`, "aria-label": name === "python" ? "File" : `Stage in ${COLUMN_TITLES[name]}`, change: () => this._chosen()});
+        const asked = name === "python" ? "File" : `Stage in ${COLUMN_TITLES[name]}`;
+        this.choice = make("select", {id: `${name}-choice`, "aria-label": asked, change: () => this._chosen()});
         this.size = make("span", {class: "size"});
         this.body = make("div", {
             class: "body", id: `${name}-lines`, role: "listbox", tabindex: "0", "aria-label": `${COLUMN_TITLES[name]}, lines`,
@@ -16,7 +17,7 @@ class Column {
             "section", {class: `column of-${name}`, "aria-label": COLUMN_TITLES[name]},
             make("header", {}, make("h2", {}, COLUMN_TITLES[name]), this.choice, this.size), frame,
         );
-        this.rows = new Rows(this.body, (position, most) => this._draw(position, most), (element, position) => this._decorate(element, position));
+        this.rows = new Rows(this.body, this._draw.bind(this), this._decorate.bind(this));
         this.ruler = new Ruler(frame, share => this.rows.show(Math.floor(share * this.body.clientHeight / this._rulerRow())));
         this.body.addEventListener("mouseover", event => this._over(event));
         this.body.addEventListener("mouseleave", () => explorer.touch(null, "mouse", this));
@@ -55,8 +56,9 @@ class Column {
         this.choice.replaceChildren(...items.map(([value, text]) => make("option", {value}, text)));
         if (this.name !== "python") this.choice.value = String(this.sheet.stage.position);
         this.choice.hidden = items.length < 1;
-        this.body.style.setProperty("--digits", String(String(Math.max(99, ...this.sheet.rows.map(({number}) => Number(number) || 0))).length));
-        this.size.textContent = this.name === "python" ? "" : plural(this.sheet.rows.filter(row => row.heading === undefined).length, "line");
+        const highest = this.sheet.rows.reduce((most, {number: line}) => Math.max(most, Number(line) || 0), 99);
+        this.body.style.setProperty("--digits", String(String(highest).length));
+        this.size.textContent = this.name === "python" ? "" : plural(this.sheet.rows.length, "line");
     }
 
     /* Begin where the program does: at the function in Python, and behind the parameters in a graph. */
@@ -86,8 +88,8 @@ class Column {
         const code = make("span", {class: "code"});
         const element = make("div", {role: "option", id: `${this.name}-${position}`, "data-number": row.number ?? ""}, code);
         if (row.hook) element.setAttribute("aria-description", "a hook stands here");
-        const wanted = this.explorer.wanted;
-        element.made = 1 + appendTokens(code, this.sheet.tokens(row), most, this.hits.has(position) ? occurrences(this.sheet.text(row), wanted) : []);
+        const hits = this.hits.has(position) ? occurrences(this.sheet.text(row), this.explorer.wanted) : [];
+        element.made = 1 + appendTokens(code, this.sheet.tokens(row), most, hits);
         return element;
     }
 
@@ -105,7 +107,7 @@ class Column {
         if (element.className !== className) element.className = className;
         element.setAttribute("aria-selected", String(position === this.own));
         const beside = this.sheet.beside(position, this.explorer.beside, this.explorer.measured);
-        const text = [row.change === "added" ? "new" : row.change === "removed" ? "gone" : "", beside?.text ?? ""].filter(Boolean).join(" · ");
+        const text = [{added: "new", removed: "gone"}[row.change], beside?.text].filter(Boolean).join(" · ");
         if (text) element.dataset.beside = text;
         else delete element.dataset.beside;
         element.classList.toggle("alarm", Boolean(beside?.alarm));
@@ -186,7 +188,7 @@ class Column {
     _key(event) {
         if (event.altKey || event.ctrlKey || event.metaKey) return;
         const at = this.cursor >= 0 ? this.cursor : this.rows.inView[0];
-        const steps = {ArrowUp: -1, ArrowDown: 1, PageUp: -this.rows.inOneView, PageDown: this.rows.inOneView, Home: -Infinity, End: Infinity};
+        const {steps} = this.rows;
         if (event.shiftKey && (event.key === "ArrowLeft" || event.key === "ArrowRight")) {
             this.body.scrollLeft += event.key === "ArrowLeft" ? -80 : 80;
         } else if (event.key in steps) {
@@ -197,7 +199,8 @@ class Column {
             this.explorer.crossFrom(this, event.key === "ArrowLeft" ? -1 : 1);
         } else if (event.key === "n" || event.key === "p") {
             const rows = this.kept.rows;
-            const next = event.key === "n" ? rows.find(row => row > at) ?? rows[0] : rows.findLast(row => row < at) ?? rows[rows.length - 1];
+            const [first, last] = [rows[0], rows[rows.length - 1]];
+            const next = event.key === "n" ? rows.find(row => row > at) ?? first : rows.findLast(row => row < at) ?? last;
             if (next !== undefined) this.moveTo(next);
         } else {
             return;

@@ -16,7 +16,8 @@ class Details {
         const {program} = this.explorer;
         if (reference.kind === "cell") return this._ofCell(reference.cell);
         const line = lineOf(reference);
-        const text = line ? program.text(line) : this.explorer.python.text(this.explorer.python.rows[this.explorer.python.rowOf(reference)] ?? {tokens: []});
+        const {python} = this.explorer;
+        const text = line ? program.text(line) : python.text(python.rows[python.rowOf(reference)] ?? {tokens: []});
         const facts = [];
         if (line?.value) facts.push(["Value", `${line.value}: ${line.type ?? ""}`]);
         if (line?.hook) facts.push(["Hook", "a hook stands here"]);
@@ -26,6 +27,7 @@ class Details {
         if (line?.runs) facts.push(["Run", runsText(line.runs)]);
         if (line?.seen) facts.push(["Values", values(line.seen)]);
         if (line?.numbers) facts.push(["Numbers", make("code", {}, line.numbers)]);
+        if (line?.gradient) facts.push(["Gradient", make("code", {}, line.gradient)]);
         return [
             make("p", {class: "chosen"}, make("b", {}, addressOf(program, reference)), " ", make("code", {}, text.trim().slice(0, 400))),
             factList([...facts, ["Lines", this._counts(reference)]].filter(([, fact]) => fact)),
@@ -36,7 +38,8 @@ class Details {
         const {program} = this.explorer;
         const cell = program.cells[position];
         const facts = [
-            ["Nodes", count(cell.nodes ?? 0)], ["Parameters", cell.parameters ? `${count(cell.parameters)} (${bytes(cell.bytes)})` : "none"],
+            ["Nodes", count(cell.nodes ?? 0)],
+            ["Parameters", cell.parameters ? `${count(cell.parameters)} (${bytes(cell.bytes)})` : "none"],
             ["Time", typeof cell.seconds === "number" ? seconds(cell.seconds) : ""], ["From", this._places(cell.location)],
             ["Lines", this._counts({kind: "cell", cell: position})],
         ];
@@ -51,18 +54,19 @@ class Details {
         const {program, measured} = this.explorer;
         const lines = measured.stage ? [...measured.stage.lines.keys()].filter(line => measured.stage.lines[line].runs) : [];
         if (!lines.length) {
-            return [make("p", {class: "hint"}, "Touch a line: what it came from, and what became of it, is marked in the other columns. A click keeps it. "
-                + "Press ? for all keys.")];
+            return [make("p", {class: "hint"}, "Touch a line: what it came from, and what became of it, is marked in the other columns. "
+                + "A click keeps it. Press ? for all keys.")];
         }
         const time = line => measured.stage.lines[line].runs.seconds;
         const slowest = lines.sort((one, other) => time(other) - time(one)).slice(0, 5);
         return [
-            make("p", {class: "hint"}, `${plural(lines.length, "launch", "launches")} of one run took ${seconds(measured.total)}. The slowest:`),
+            make("p", {class: "hint"}, `${plural(lines.length, "launch", "launches")} took ${seconds(measured.total)}. The slowest:`),
             make("ul", {class: "slowest"}, ...slowest.map(line => {
                 const {runs} = measured.stage.lines[line];
                 const text = program.text(measured.stage.lines[line]).trim().replace(/\s{2,}.*/, "");
+                const speed = [percent(time(line) / measured.total), seconds(runs.seconds), rate(runs)].filter(Boolean).join(" · ");
                 return make(
-                    "li", {}, make("span", {}, `${percent(time(line) / measured.total)} · ${[seconds(runs.seconds), rate(runs)].filter(Boolean).join(" · ")}`),
+                    "li", {}, make("span", {}, speed),
                     this._link(text.slice(0, 120), {kind: "stage", stage: measured.stage, line}),
                 );
             })),
@@ -76,7 +80,8 @@ class Details {
         const list = make("span", {class: "chain"});
         chain.slice(0, 8).forEach(({path, line, column}, depth) => {
             if (depth) list.append(" ← called at ");
-            list.append(this._link(`${program.shortPath(path)}:${line}${column > 0 && !depth ? `:${column}` : ""}`, {kind: "python", path, line}));
+            const place = `${program.shortPath(path)}:${line}${column > 0 && !depth ? `:${column}` : ""}`;
+            list.append(this._link(place, {kind: "python", path, line}));
         });
         if (chain.length > 8) list.append(` ← ${chain.length - 8} more calls`);
         return list;
@@ -88,7 +93,8 @@ class Details {
         const stage = program.stages.find(({column}) => column === "ir");
         const lines = stage ? linesOfStage(program, stage, reference).map(line => stage.lines[line]).filter(({value}) => value) : [];
         if (!lines.length) return null;
-        return lines.slice(0, 12).map(({value, type}) => `${value}: ${type ?? "?"}`).join(",  ") + (lines.length > 12 ? ` and ${lines.length - 12} more` : "");
+        const first = lines.slice(0, 12).map(({value, type}) => `${value}: ${type ?? "?"}`).join(",  ");
+        return lines.length > 12 ? `${first} and ${lines.length - 12} more` : first;
     }
 
     _counts(reference) {
@@ -97,7 +103,8 @@ class Details {
             const {rows, first} = column.sheet.related(reference);
             if (position) list.append("  ");
             const text = `${count(rows.length)} in ${COLUMN_TITLES[column.name]}`;
-            list.append(rows.length ? make("button", {type: "button", class: "link", click: () => this.explorer.stepIn(column, rows, first)}, text) : text);
+            const step = () => this.explorer.stepIn(column, rows, first);
+            list.append(rows.length ? make("button", {type: "button", class: "link", click: step}, text) : text);
         });
         return list;
     }

@@ -1,5 +1,5 @@
-/* A drawing of the folded tree: a box for each call of a Cell in which nothing is unfolded, and arrows for the values that go from one to another.
-   What an unfolded Cell computes itself, outside of those in it, has boxes too. */
+/* A drawing of the folded tree: a box for each call of a Cell in which nothing is unfolded, and arrows for the values that go from one to
+   another. What an unfolded Cell computes itself, outside of those in it, has boxes too. */
 
 const MOST_BOXES = 500;
 const BOX_HEIGHT = 38;
@@ -25,7 +25,7 @@ class Drawing {
         });
         this.body.addEventListener("dblclick", event => {
             const box = event.target.closest("[data-box]");
-            if (box) explorer.tree._toggle(Number(box.dataset.box), true);
+            if (box) explorer.tree.toggle(Number(box.dataset.box), true);
         });
         this.body.addEventListener("keydown", event => this._key(event));
     }
@@ -41,11 +41,12 @@ class Drawing {
         const whole = calls.shown === rows.length && calls.boxes.length <= MOST_BOXES;
         this.boxes = calls.boxes.slice(0, MOST_BOXES);
         const graph = new dagre.graphlib.Graph();
-        graph.setGraph({rankdir: "TB", nodesep: 18, ranksep: 26, marginx: 16, marginy: 16, ranker: this.boxes.length > 150 ? "longest-path" : "network-simplex"});
+        const ranker = this.boxes.length > 150 ? "longest-path" : "network-simplex"; // the latter takes seconds for hundreds of boxes
+        graph.setGraph({rankdir: "TB", nodesep: 18, ranksep: 26, marginx: 16, marginy: 16, ranker});
         graph.setDefaultEdgeLabel(() => ({}));
         const labels = this.boxes.map(cell => this._label(cell, calls.unfolded.has(cell)));
         labels.forEach(({width}, box) => graph.setNode(String(box), {width, height: BOX_HEIGHT}));
-        for (const [from, to] of calls.edges) if (from < this.boxes.length && to < this.boxes.length) graph.setEdge(String(from), String(to));
+        for (const [from, to] of calls.edges) if (to < this.boxes.length) graph.setEdge(String(from), String(to)); // from is before to
         try {
             dagre.layout(graph);
         } catch (error) {
@@ -60,8 +61,8 @@ class Drawing {
         this.mark(this.explorer.kept);
     }
 
-    /* Return the calls of the Cells in these rows: the Cell of each box, in the order in which they run, and [from, to] for boxes of which the
-       latter uses a value of the former. They are read from the last graph, in which Cells are inlined, by the names of values. */
+    /* Return the calls of the Cells in these rows: the Cell of each box, in the order in which they run, and [from, to] for boxes of which
+       the latter uses a value of the former. They are read from the last graph, in which Cells are inlined, by the names of values. */
     _calls(rows) {
         const {program} = this.explorer;
         const shown = new Set(rows.map(({cell}) => cell));

@@ -5,7 +5,7 @@ const MOST_COLOURS = 1900;
 
 class Explorer {
     constructor(program) {
-        Object.assign(this, {program, kept: null, touched: null, leading: null, wanted: "", view: "lines", difference: false, stage: null});
+        Object.assign(this, {program, kept: null, touched: null, wanted: "", view: "lines", difference: false, stage: null});
         this.measured = measuredOf(program);
         this.positions = new Map();
         for (const column of ["ir", "adjoint", "c"]) {
@@ -65,14 +65,15 @@ class Explorer {
 
     _fillBeside() {
         const lines = this.program.stages.flatMap(stage => stage.lines);
-        const modes = [["types", "types", true], ["time", "time", lines.some(({runs}) => runs)], ["values", "values", lines.some(({seen}) => seen)],
-            ["numbers", "numbers", lines.some(({numbers}) => numbers)], ["nothing", "nothing", true]];
+        const there = {
+            types: true, time: lines.some(({runs}) => runs), values: lines.some(({seen}) => seen),
+            numbers: lines.some(({numbers}) => numbers), nothing: true,
+        };
         const choice = byId("beside");
-        choice.append(...modes.filter(([, , there]) => there).map(([value, text]) => make("option", {value}, text)));
+        choice.append(...Object.keys(there).filter(mode => there[mode]).map(mode => make("option", {value: mode}, mode)));
         // Of a run that is small enough for its numbers to be read, these; else its time.
-        const besides = new Set([...choice.options].map(({value}) => value));
         const small = lines.filter(line => line.numbers).length > lines.filter(({seen}) => seen).length / 2;
-        this.beside = besides.has("numbers") && small ? "numbers" : besides.has("time") ? "time" : "types";
+        this.beside = there.numbers && small ? "numbers" : there.time ? "time" : "types";
         choice.value = this.beside;
         choice.addEventListener("change", () => {
             this.beside = choice.value;
@@ -92,7 +93,8 @@ class Explorer {
     }
 
     _fill(column) {
-        column.setSheet(column.name === "python" ? this.python : new StageSheet(this.program, this.positions.get(column.name), this.difference));
+        const stage = this.positions.get(column.name);
+        column.setSheet(stage ? new StageSheet(this.program, stage, this.difference) : this.python);
     }
 
     setStage(stage) {
@@ -194,7 +196,8 @@ class Explorer {
         if (!reference || (by === "mouse" && this.kept)) return;
         for (const other of this.shownColumns) if (other !== column) other.follow();
         if (by === "keys" && column) {
-            say(amounts.filter(([name]) => name !== column.name).map(([name, amount]) => `${plural(amount, "line")} in ${COLUMN_TITLES[name]}`).join(", "));
+            const others = amounts.filter(([name]) => name !== column.name);
+            say(others.map(([name, amount]) => `${plural(amount, "line")} in ${COLUMN_TITLES[name]}`).join(", "));
         }
     }
 
@@ -280,7 +283,8 @@ class Explorer {
 
     nextHook() {
         const columns = this.shownColumns.filter(column => column.sheet.rows.some(({hook}) => hook));
-        const column = columns.find(({body}) => body === document.activeElement) ?? columns.find(({name}) => name === "adjoint") ?? columns[0];
+        const here = columns.find(({body}) => body === document.activeElement);
+        const column = here ?? columns.find(({name}) => name === "adjoint") ?? columns[0];
         if (!column) return say("no hook in the columns that are shown");
         const hooks = column.sheet.rows.flatMap(({hook}, position) => (hook ? [position] : []));
         const next = hooks.find(row => row > column.cursor) ?? hooks[0];

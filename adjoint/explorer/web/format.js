@@ -51,9 +51,10 @@ function rate(runs) {
 
 /* Return the values of a node in a few words. */
 function values(seen) {
-    const parts = [`${number(seen.smallest)} … ${number(seen.largest)}`];
+    const has = value => value !== undefined && value !== null;
+    const parts = has(seen.smallest) ? [`${number(seen.smallest)} … ${number(seen.largest)}`] : [];
     if (seen.zeros) parts.push(`${percent(seen.zeros)} zero`);
     if (seen.not_finite) parts.push(`${count(seen.not_finite)} not finite`);
-    if (seen.norm !== undefined && seen.norm !== null) parts.push(`norm ${number(seen.norm)}`);
+    if (has(seen.norm)) parts.push(`gradient norm ${number(seen.norm)}`);
     return parts.join(" · ");
 }

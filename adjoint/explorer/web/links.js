@@ -1,9 +1,9 @@
 /* Which lines belong together.
 
-   A reference names a line or a cell: {kind: "python", path, line}, {kind: "stage", stage, line} with the stage itself and the line from 0, or
-   {kind: "cell", cell}. Two lines of stages belong together if they share the identity of a node; a line of Python and one of a stage if the
-   source location of the latter, or a call that led to it, is on that line. A line without identity, such as the head of a function, belongs to
-   those at the same location. */
+   A reference names a line or a cell: {kind: "python", path, line}, {kind: "stage", stage, line} with the stage itself and the line from 0,
+   or {kind: "cell", cell}. Two lines of stages belong together if they share the identity of a node; a line of Python and one of a stage if
+   the source location of the latter, or a call that led to it, is on that line. A line without identity, such as the head of a function,
+   belongs to those at the same location. */
 
 function same(one, other) {
     return one === other || (one !== null && other !== null && one.kind === other.kind && one.path === other.path && one.line === other.line

@@ -4,7 +4,8 @@ class Program {
     constructor(data) {
         Object.assign(this, {
             title: data.title, arguments: data.arguments, version: data.version, notes: data.notes ?? [], files: data.files ?? [],
-            cells: data.cells ?? [], locations: data.locations ?? [], stages: data.stages ?? [], texts: data.texts ?? [], sharedTokens: data.tokens ?? [], sharedIds: data.ids ?? [], places: data.places ?? [],
+            cells: data.cells ?? [], locations: data.locations ?? [], stages: data.stages ?? [], places: data.places ?? [],
+            texts: data.texts ?? [], sharedTokens: data.tokens ?? [], sharedIds: data.ids ?? [],
         });
         this.stages.forEach((stage, position) => { stage.position = position; });
         this._shortPaths = new Map();

@@ -80,6 +80,11 @@ class Rows {
         return Math.max(1, Math.floor(this.box.clientHeight / ROW_HEIGHT) - 1);
     }
 
+    /* How many rows each key moves by. */
+    get steps() {
+        return {ArrowUp: -1, ArrowDown: 1, PageUp: -this.inOneView, PageDown: this.inOneView, Home: -Infinity, End: Infinity};
+    }
+
     /* Scroll so that a row is in view: at the nearest edge, or a third from the top where it is far away. */
     show(position) {
         const [first, last] = this.inView;

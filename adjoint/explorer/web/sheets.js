@@ -89,7 +89,9 @@ class PythonSheet {
 /* Return what stands beside a line in words: its type, its values, or the numbers themselves. */
 function besideText(line, mode) {
     if (mode === "types") return line.type ?? "";
-    if (mode === "numbers" && line.numbers) return line.numbers;
+    if (mode === "numbers" && (line.numbers || line.gradient)) {
+        return [line.numbers, line.gradient && `gradient ${line.gradient}`].filter(Boolean).join("   ");
+    }
     return (mode === "numbers" || mode === "values") && line.seen ? values(line.seen) : "";
 }
 
@@ -168,7 +170,8 @@ class StageSheet {
             return {text: [seconds(line.runs.seconds), speed].filter(Boolean).join(" · "), share: line.runs.seconds / measured.most};
         }
         if (!measured.stage || stage.column === "c" || this.program.tokens(line).some(isCell)) return null;
-        const lines = this.program.ids(line).flatMap(id => this.program.index(measured.stage).ids.get(id) ?? []).map(at => measured.stage.lines[at]);
+        const {ids} = this.program.index(measured.stage);
+        const lines = this.program.ids(line).flatMap(id => ids.get(id) ?? []).map(position => measured.stage.lines[position]);
         const launched = [...new Set(lines.filter(({runs}) => runs))];
         if (!launched.length) return null;
         const time = launched.reduce((sum, {runs}) => sum + runs.seconds, 0);

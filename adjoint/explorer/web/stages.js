@@ -13,8 +13,9 @@ class Stages {
         byId("difference").addEventListener("change", event => explorer.setDifference(event.target.checked));
         byId("stages").style.setProperty("--stages", String(Math.max(1, stages.length)));
         this.ticks = stages.map(stage => make(
-            "button", {type: "button", tabindex: "-1", class: `tick of-${stage.column}`, title: stage.title, click: () => explorer.setStage(stage)},
-            make("span", {}, stage.title),
+            "button", {
+                type: "button", tabindex: "-1", class: `tick of-${stage.column}`, title: stage.title, click: () => explorer.setStage(stage),
+            }, make("span", {}, stage.title),
         ));
         byId("ticks").append(...this.ticks);
     }

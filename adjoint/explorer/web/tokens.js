@@ -1,15 +1,18 @@
 /* Tokens of lines, and their elements. Text of the program becomes text nodes only, never markup. */
 
-const COLOURED = new Set(["attribute", "comment", "definition", "heading", "keyword", "literal", "location", "op", "preprocessor", "string", "symbol", "type"]);
+const COLOURED = new Set([
+    "attribute", "comment", "definition", "heading", "keyword", "literal", "location", "op", "preprocessor", "string", "symbol", "type",
+]);
 
 const PYTHON_KEYWORDS = new Set((
-    "False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda " +
-    "nonlocal not or pass raise return try while with yield self"
+    "False None True and as assert async await break class continue def del elif else except finally for from global if import in is " +
+    "lambda nonlocal not or pass raise return try while with yield self"
 ).split(" "));
 
 const PYTHON = new RegExp(
     [
-        /(?<comment>#.*$)/, /(?<long>[rRbBuUfFtT]{0,2}(?:"""|'''))/, /(?<string>[rRbBuUfFtT]{0,2}(?:"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?))/,
+        /(?<comment>#.*$)/, /(?<long>[rRbBuUfFtT]{0,2}(?:"""|'''))/,
+        /(?<string>[rRbBuUfFtT]{0,2}(?:"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?))/,
         /(?<literal>\b\d[\w.]*)/, /(?<decorator>^\s*@[\w.]+)/, /(?<word>[^\W\d]\w*)/,
     ].map(part => part.source).join("|"),
     "gu",

@@ -20,9 +20,12 @@ class Tree {
             make("div", {class: "heads", "aria-hidden": "true"}, ...heads.map(head => make("span", {}, head))),
             make("div", {class: "frame"}, this.body),
         );
-        this.rows = new Rows(this.body, position => this._draw(position), (element, position) => this._decorate(element, position));
+        this.rows = new Rows(this.body, this._draw.bind(this), this._decorate.bind(this));
         this.body.addEventListener("click", event => this._clicked(event));
-        this.body.addEventListener("dblclick", event => this.rows.at(event) >= 0 && this._toggle(this.sheet.rows[this.rows.at(event)].cell));
+        this.body.addEventListener("dblclick", event => {
+            const row = this.sheet.rows[this.rows.at(event)];
+            if (row) this.toggle(row.cell);
+        });
         this.body.addEventListener("keydown", event => this._key(event));
         this.body.addEventListener("focus", () => this.body.matches(":focus-visible") && this.moveTo(Math.max(0, this.cursor)));
         this._fill();
@@ -50,7 +53,8 @@ class Tree {
         name.style.paddingLeft = `${depth * 14}px`;
         name.append(make("i", {class: "fold", "aria-hidden": "true"}, inside ? (this.unfolded.has(cell) ? "▾" : "▸") : ""));
         name.append(make("b", {}, path.split(".").pop() || "the whole"), ` ${type}`);
-        const cells = [name, ...[count(nodes ?? 0), parameters ? count(parameters) : "", size ? bytes(size) : ""].map(text => make("span", {}, text))];
+        const sizes = [count(nodes ?? 0), parameters ? count(parameters) : "", size ? bytes(size) : ""];
+        const cells = [name, ...sizes.map(text => make("span", {}, text))];
         if (this.timed) {
             const share = make("span", {class: "time"}, typeof time === "number" ? seconds(time) : "");
             share.style.setProperty("--share", `${Math.min(100, ((time ?? 0) / this.slowest) * 100)}%`);
@@ -80,9 +84,8 @@ class Tree {
     mark(reference) {
         this.kept = reference?.kind === "cell" ? reference.cell : -1;
         if (this.kept >= 0 && !this.sheet.rows.some(({cell}) => cell === this.kept)) {
-            for (let around = this.explorer.program.cells[this.kept].parent; around >= 0; around = this.explorer.program.cells[around].parent) {
-                this.unfolded.add(around);
-            }
+            const {cells} = this.explorer.program;
+            for (let around = cells[this.kept].parent; around >= 0; around = cells[around].parent) this.unfolded.add(around);
             this._changed();
         }
         const position = this.sheet.rows.findIndex(({cell}) => cell === this.kept);
@@ -114,7 +117,8 @@ class Tree {
         this._changed();
     }
 
-    _toggle(cell, unfold = !this.unfolded.has(cell)) {
+    /* Fold or unfold a Cell. */
+    toggle(cell, unfold = !this.unfolded.has(cell)) {
         if (!this.explorer.program.children(cell).length) return;
         if (unfold) this.unfolded.add(cell);
         else this.unfolded.delete(cell);
@@ -134,7 +138,7 @@ class Tree {
         if (position < 0) return;
         this.cursor = position;
         const {cell} = this.sheet.rows[position];
-        if (event.target.closest(".fold")) this._toggle(cell);
+        if (event.target.closest(".fold")) this.toggle(cell);
         else this.explorer.keep({kind: "cell", cell}, null);
     }
 
@@ -143,15 +147,15 @@ class Tree {
         const at = Math.max(0, this.cursor);
         const {cell} = this.sheet.rows[at] ?? {};
         if (cell === undefined) return;
-        const steps = {ArrowUp: -1, ArrowDown: 1, PageUp: -this.rows.inOneView, PageDown: this.rows.inOneView, Home: -Infinity, End: Infinity};
+        const {steps} = this.rows;
         if (event.key in steps) {
             this.moveTo(at + steps[event.key]);
         } else if (event.key === "ArrowRight") {
             if (this.unfolded.has(cell) && this.explorer.program.children(cell).length) this.moveTo(at + 1);
-            else this._toggle(cell, true);
+            else this.toggle(cell, true);
         } else if (event.key === "ArrowLeft") {
             const around = this.explorer.program.cells[cell].parent;
-            if (this.unfolded.has(cell) && this.explorer.program.children(cell).length) this._toggle(cell, false);
+            if (this.unfolded.has(cell) && this.explorer.program.children(cell).length) this.toggle(cell, false);
             else if (around >= 0) this.moveTo(this.sheet.rows.findIndex(row => row.cell === around));
         } else if (event.key === "Enter" || event.key === " ") {
             this.explorer.keep({kind: "cell", cell}, null);

@@ -22,9 +22,9 @@ class Widths {
     }
 
     _handle(position) {
-        const [left] = [this.columns[position]];
+        const label = `Width of ${COLUMN_TITLES[this.columns[position].name]}`;
         const handle = make("div", {
-            class: "handle", role: "separator", tabindex: "0", "aria-orientation": "vertical", "aria-label": `Width of ${COLUMN_TITLES[left.name]}`,
+            class: "handle", role: "separator", tabindex: "0", "aria-orientation": "vertical", "aria-label": label,
             keydown: event => {
                 const step = {ArrowLeft: -WIDTH_STEP, ArrowRight: WIDTH_STEP}[event.key];
                 if (step) this._move(position, step);
