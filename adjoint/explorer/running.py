@@ -411,22 +411,24 @@ class _Measured:
         if stage.kind == "c":
             self._describe_kernels(stage)
             return
+        # A plan has the time of its launches, but not where another one takes its place after some runs: each launch counts once.
         part: list[Line] = []
         for line in stage.lines:
-            if line.text and line.text[0] == ("heading", "after some runs"):  # the second plan begins
-                self._describe_nodes(part, stage)
+            heading = line.text[0][1] if line.text and line.text[0][0] == "heading" else ""
+            if heading == "after some runs" or "plan @" in heading:
+                self._describe_nodes(part, stage, timed=heading != "after some runs")
                 part = []
             part.append(line)
         self._describe_nodes(part, stage)
 
-    def _describe_nodes(self, lines: Sequence[Line], stage: Stage) -> None:
+    def _describe_nodes(self, lines: Sequence[Line], stage: Stage, *, timed: bool = True) -> None:
         by_node = {id(line.node): line for line in reversed(lines) if line.node is not None}  # of several lines the first
         inside = {id(inner) for line in lines if line.node is not None and isinstance(line.node.op, Fused)
                   for region in line.node.regions for inner in region.nodes}
         for node, key in self._keyed(line.node for line in lines if line.node is not None and by_node[id(line.node)] is line):
             line = by_node[id(node)]
             time = self._times.get(id(node)) or (self._times.get(key) if stage.kind == "plan" and id(node) not in inside else None)
-            if time is not None and time.calls:
+            if timed and time is not None and time.calls:
                 line.more["runs"] = time.as_json()
             if not node.results:
                 continue
