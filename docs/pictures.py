@@ -57,7 +57,7 @@ def pictures() -> Iterator[Picture]:
     yield Picture("explorer", [net, images], "#lenet_digits.py:37", beside="types")
     yield Picture("explorer_dark", [net, images], "#lenet_digits.py:37", beside="time", scheme="dark")
     lenet["watch"](net, defaultdict(list))
-    yield Picture("explorer_hooks", [net, images], keys=["h", "h", "h", "h", "h", "h", "Enter"], beside="nothing")
+    yield Picture("explorer_hooks", [net, images], keys=["4", "h", "h", "h", "h", "h", "h", "Enter"], beside="nothing")
     compat.install()
     transformer = runpy.run_path("examples/transformer_text.py")
     net = transformer["Transformer"](len(transformer["LETTERS"]), transformer["LENGTH"])
@@ -65,7 +65,7 @@ def pictures() -> Iterator[Picture]:
 
 
 def draw(browser: Any, picture: Picture, directory: Path) -> None:
-    """Write a picture as a PNG of at most 255 colours."""
+    """Write a picture as a PNG of at most 200 colours."""
     page = browser.new_page(viewport={"width": picture.size[0], "height": picture.size[1]}, color_scheme=picture.scheme)
     with tempfile.TemporaryDirectory() as folder:
         path = ms.explore(*picture.program, path=Path(folder) / "page.html", run=True)
@@ -78,7 +78,7 @@ def draw(browser: Any, picture: Picture, directory: Path) -> None:
         shot = Image.open(io.BytesIO(page.screenshot()))
     page.close()
     file = directory / f"{picture.name}.png"
-    shot.convert("RGB").quantize(96, dither=Image.Dither.NONE).save(file, optimize=True)
+    shot.convert("RGB").quantize(200, dither=Image.Dither.NONE).save(file, optimize=True)
     if file.stat().st_size > MOST:
         sys.exit(f"{file} has {file.stat().st_size} bytes, more than {MOST}")
     print(file, file.stat().st_size)

@@ -27,7 +27,7 @@ _SPECIAL = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 def page(program: Mapping[str, Any]) -> str:
     """Return the explorer of a program as the text of one HTML file.
 
-    program  what the page shows, as plain JSON values: docs/explorer.md says what it holds; numbers are finite
+    program  what the page shows, as `data.as_json` makes it: plain JSON values, numbers finite
 
     The page holds its program as data between script tags, in which no `<`, `>` or `&` is left, and shows it as text only.  Its policy
     allows its own scripts and style, and no request.
