@@ -95,11 +95,12 @@ class Rows {
         this.update();
     }
 
-    /* Scroll so that one of these rows is in view, if none is: the first of `wanted`. */
+    /* Scroll so that one of these rows is well in view, if none is: the row `wanted`, a third from the top. */
     showOneOf(positions, wanted) {
         const [first, last] = this.inView;
-        if (!positions.length || positions.some(position => position >= first && position <= last)) return;
-        this.show(wanted);
+        if (!positions.length || positions.some(position => position >= first && position <= last - 3)) return;
+        this.box.scrollTop = Math.max(0, (wanted - Math.floor(this.inOneView / 3)) * ROW_HEIGHT);
+        this.update();
     }
 
     /* Return the row that an event is on, or -1. */
