@@ -22,6 +22,7 @@ DIRECTORY: Final = Path(__file__).parent / "c"
 
 INCLUDES: Final[dict[str, tuple[str, ...]]] = {
     "fetch.h": (),
+    "rows.h": (),
     "convert.h": (),
     "neighbours.h": (),
     "sorting.h": ("convert.h",),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Array = Any
 
-__all__ = ["Scatter"]
+__all__ = ["Scatter", "SetRow"]
 
 KINDS = ("update", "max", "min", "mul", "div")
 
@@ -165,3 +165,58 @@ class Scatter(Op):
 def _along(b: Builder, rows: Atom, to: TensorType) -> Atom:
     """Return a bool for each slice as one for each of its elements."""
     return b.broadcast(b.reshape(rows, to=tensor(BOOL, (to.shape[0], *(1,) * (to.rank - 1)))), to=to.with_dtype(BOOL))
+
+
+@operation
+class SetRow(Op):
+    """`x` with one slice along axis 0 replaced.  It is computed in the memory of `x` where nothing else needs `x`.
+
+    x         T[n, s]
+    index     I, an integer type, of no dimension; a negative one counts from the end
+    row       T[s]
+    result    T[n, s]
+    gradient  ct with zeros in the place of the slice for x, the slice of ct for row; none for the index
+    errors    TypeError: the index is not an integer; ValueError: shapes do not fit; IndexError when run: the index is out of range
+    """
+
+    in_place: ClassVar[Mapping[int, int]] = {0: 0}
+    samples = (
+        sample(tensor(F32, (3, 2)), tensor(I64), tensor(F32, (2,)), values={1: 1}),
+        sample(tensor(F32, (3,)), tensor(I32), tensor(F32), values={1: -1}),
+        sample(tensor(F32, (2, 3, 70)), tensor(I64), tensor(F32, (3, 70)), values={1: -2}),
+        sample(tensor(F32, (3, 0)), tensor(I64), tensor(F32, (0,)), values={1: 0}),
+        sample(tensor(BOOL, (3, 2)), tensor(I64), tensor(BOOL, (2,)), values={1: 2}, smooth=False, note="bools"),
+    )
+
+    def infer(self, x: Any, index: Any, row: Any) -> TensorType:
+        check_tensor(self, "x", x)
+        if not isinstance(index, TensorType) or not index.dtype.is_integer:
+            raise mistake(self, "index", "an integer", index, TypeError)
+        if x.rank == 0 or index.rank:
+            raise mistake(self, "index", "of no dimension, for a tensor of at least 1", index)
+        if row is not x.with_shape(x.shape[1:]):
+            raise mistake(self, "row", f"one slice of {x} along its first axis", row)
+        return x
+
+    def reference(self, x: Array, index: Array, row: Array) -> Array:
+        check_range(self, index, x.shape[0])
+        out = np.array(x)
+        out[index] = row
+        return out
+
+    def lower(self, k: Kernel, x: Buffer, index: Buffer, row: Buffer, out: Buffer) -> None:
+        n, m = k.size(x.shape[0], "n"), k.size(math.prod(x.shape[1:]), "m")
+        with k.stage_range(out.count, ELEMENTS_PER_THREAD) as (begin, end):
+            k.run("adjoint_keep", x.at(begin), out.at(begin), (end - begin) * x.dtype.size)
+        with k.stage_range(1, 1):
+            target = k.let(emit_place(k, index, 0, n) * m, "target")
+            with k.loop(0, m, "j") as j:
+                k.store(out, target + j, row[j])
+
+    def failure(self, status: int) -> Exception:
+        return mistake(self, "index", "in range along axis 0", "an index out of range", IndexError)
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Sequence[Atom | None]:
+        _, index, row = node.operands
+        taken = b.gather(ct, index, axis=0)  # first, so that the row may be replaced in the memory of ct
+        return b.set_row(ct, index, b.zeros(tensor_type(row))), None, taken

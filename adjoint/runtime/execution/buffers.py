@@ -172,7 +172,7 @@ class _NestedLayout:
         for slots, offsets in ((placed, self.offsets), (spare, self.spares)):
             offsets.update((slot, self.arena.take(self.nbytes(slot))) for slot in slots)
         for block in control.blocks:
-            self.block(block, turn.direct)
+            self.block(block, {**turn.direct, **turn.updated})
         for slots, offsets in ((placed, self.offsets), (spare, self.spares)):
             for slot in slots:
                 self.arena.give_back(offsets[slot], self.nbytes(slot))

@@ -6,15 +6,19 @@ A carried value has a block of memory, that of the loop's parameter.  A value th
 such as `c` here.  At the end of the round the blocks change places, in cycles: a gets the block of b, b that of c, and c that of a.  A
 value that the region does not compute itself, or that it yields twice, is copied to a spare block first.
 
+A value that replaces a row of a carried value, and that nothing else needs, is computed in the block of that value, which then stays:
+`y = set_row(y, i, row)` writes one row, in all rounds together the whole array once.
+
 The branches of an `if` compute a result directly in its final place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.ops.control import For
+from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.plan import Access, Block, Control, HostCall, Launch, Nested, PieceEntry, PythonAccess, Straight, Transfer, continues
 
 __all__ = ["Turn", "accesses_of", "carried_by", "entries_of", "mentioned", "passed", "roots_of", "turn_of"]
@@ -29,12 +33,14 @@ class Turn:
     cycles   the blocks of memory that change places, in cycles.  A block is named by the slot of a parameter, by a slot in `direct`, or, if
         it is spare, by the slot of the loop's result
     shared   the slots of parameters that may get the block of another parameter
+    updated  for each slot that is computed in the block of a parameter, which stays where it is, the slot of that parameter
     """
 
     direct: dict[int, int]
     copied: dict[int, int]
     cycles: tuple[tuple[int, ...], ...]
     shared: frozenset[int]
+    updated: dict[int, int]
 
 
 def carried_by(loop: Control) -> tuple[Sequence[int], Sequence[int]]:
@@ -114,6 +120,10 @@ def turn_of(loop: Control) -> Turn:
     roots = roots_of(body)
     next_block = {index: root for root, index in direct.items()}
     given: set[int] = set()
+    updated = {root: params[index] for root, index in direct.items() if _updates(body, root, params[index], roots)}
+    for root in updated:
+        given.add(index := direct.pop(root))
+        del next_block[index]
     for index, slot in list(copied.items()):
         root = roots.get(slot, slot)
         if root == params[index]:
@@ -129,7 +139,26 @@ def turn_of(loop: Control) -> Turn:
             next_block[index] = loop.results[index]
     cycles = tuple(_cycles(params, next_block, number))
     together = [[block for block in cycle if block in number] for cycle in cycles]
-    return Turn(direct, copied, cycles, frozenset(param for of in together if len(of) > 1 for param in of))
+    return Turn(direct, copied, cycles, frozenset(param for of in together if len(of) > 1 for param in of), updated)
+
+
+def _updates(body: Block, root: int, param: int, roots: Mapping[int, int]) -> bool:
+    """Return True if a value of a loop's body is computed from the carried value of a parameter by an op that can do so in its memory, and
+    nothing needs that value afterwards.
+
+    root  the slot of the value, which owns its memory
+    """
+    entries = list(entries_of(body))
+    at = next(index for index, entry in enumerate(entries) if root in entry.results)
+    entry = entries[at]
+    if not isinstance(entry, Launch):
+        return False
+    operand = getattr(kernel_op(entry.node), "in_place", {}).get(entry.results.index(root))
+    used = [roots.get(slot, slot) for slot in entry.operands]
+    if operand is None or used[operand] != param or used.count(param) != 1:
+        return False
+    later = {roots.get(slot, slot) for other in entries[at + 1 :] for slot in mentioned(other)}
+    return param not in later and sum(roots.get(slot, slot) == param for slot in body.yields) == 0
 
 
 def _cycles(params: Sequence[int], next_block: dict[int, int], number: dict[int, int]) -> Iterator[tuple[int, ...]]:

@@ -235,6 +235,7 @@ class NestedStages:
             exchanged.update(zip(cycle, blocks, strict=True))
         for slot in (*params, *turn.direct):
             self.places[slot] = exchanged.get(slot, begins[slot])
+        self.places.update((slot, self.places[param]) for slot, param in turn.updated.items())
         return exchanged
 
     def block(self, block: Block) -> None:
