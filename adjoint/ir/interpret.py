@@ -22,7 +22,7 @@ import numpy as np
 from adjoint.foundation.diagnostics import InternalError
 from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value, tensor_type
 from adjoint.ir.op import Op, mistake, with_sizes
-from adjoint.ir.ops.control import Call, Cell, Differentiated, For, If, Pull, While
+from adjoint.ir.ops.control import Batch, Call, Cell, Differentiated, For, If, Pull, While
 from adjoint.ir.ops.fused import Fused
 from adjoint.ir.ops.host import Apply, Attach, Bprop, Callback, CellCallback, Hook, Outputs
 from adjoint.ir.ops.random import Draw
@@ -198,6 +198,8 @@ class Interpreter:
                 return (self.state[symbol],)
             case Draw(seed=seed):
                 return (self.draw(seed),)
+            case Batch():
+                return self._batch(node, operands, environment)
             case Differentiated() | Pull():
                 raise ValueError(f"`{node.op.name}` at {node.loc} cannot be interpreted: run the pass `differentiate` first, "
                                  "which puts the nodes that compute it in its place")
@@ -225,6 +227,16 @@ class Interpreter:
             environment.update(zip(params, carried, strict=True))
             carried = self.region(body, environment)
         return carried
+
+    def _batch(self, node: Node, operands: Sequence[Any], environment: Environment) -> Sequence[Any]:
+        (body,) = node.regions
+        found: list[list[Any]] = []
+        for examples in zip(*operands, strict=True):
+            environment.update(zip(body.params, examples, strict=True))
+            found.append(self.region(body, environment))
+        if not found:
+            return [self.zeros(self.sized(value.type)) for value in node.results]
+        return [np.stack(each) for each in zip(*found, strict=True)]
 
     def host(self, node: Node, operands: Sequence[Any]) -> Sequence[Any]:
         """Return the results of a node that calls the user's Python code."""

@@ -186,6 +186,17 @@ class Op(metaclass=_OpClass):
         """Describe the computation to a Kernel: operand buffers, then result buffers."""
         raise NotImplementedError(f"{type(self).__name__}.lower")
 
+    def batch(self, b: Builder, node: Node, operands: Sequence[Atom], mapped: Sequence[bool], size: Dim) -> Sequence[Atom] | None:
+        """Emit the nodes that compute the op for a batch of examples; return the results, each with the examples along a new first axis.
+
+        By default None, which lets a loop over the examples do it.  Rules that several ops share are in `ops/batching.py`.
+
+        node      the node for one example, which is copied
+        operands  its operands; those that are `mapped` have the examples along their first axis, the others are the same for all
+        size      the number of examples
+        """
+        return None
+
     def failure(self, status: int) -> Exception:
         """Return the exception to raise when a kernel has returned a non-zero status, for instance for an index out of range."""
         return RuntimeError(f"For '{type(self).__name__}', the kernel stopped with status {status}.")

@@ -105,7 +105,7 @@ _WORDS: Final = {
     "DTYPE": "a type", "STACK": "a type", "TUPLE": "a type", "INT": "an integer", "FLOAT": "a number", "STRING": "a string",
     "PLACE": "a place such as net.py:3:4", "KIND": "a place such as net.py:3:4", "UNKNOWN": "a place such as net.py:3:4",
     "NONE": "`none`", "RETURN": "`return`", "YIELD": "`yield`", "IF": "an op", "FOR": "an op", "WHILE": "an op", "CELL": "an op",
-    "FUSED": "an op", "ATTENTION": "an op", "GRADIENT": "an op", "RECORD": "an op", "TRACE": "a type",
+    "FUSED": "an op", "ATTENTION": "an op", "BATCH": "an op", "GRADIENT": "an op", "RECORD": "an op", "TRACE": "a type",
 }
 
 
@@ -429,6 +429,12 @@ class _FunctionReader:
         loc = self._module.location(block.children[0], tree)
         return _op(tree.data), initial, (self._region(block, params),), loc
 
+    def _batch(self, tree: Any) -> tuple[Op, Sequence[Atom], Sequence[Region], Loc]:
+        carry, block = tree.children
+        params, initial = self._carried(carry, examples=True)
+        loc = self._module.location(block.children[0], tree)
+        return _op("batch"), initial, (self._region(block, params),), loc
+
     def _gradient(self, tree: Any) -> tuple[Op, Sequence[Atom], Sequence[Region], Loc]:
         of, by, sens, carry, block = tree.children
         cotangents = [self._atom(token) for token in sens.children] if sens is not None else []
@@ -465,14 +471,17 @@ class _FunctionReader:
         weights = tuple(self._module.params[s] for s in symbols)
         return {"of": count, "by": tuple(symbols), "weights": weights}, initial, region, loc
 
-    def _carried(self, carry: Any) -> tuple[list[Value], list[Atom]]:
+    def _carried(self, carry: Any, *, examples: bool = False) -> tuple[list[Value], list[Atom]]:
+        """Return the parameters and their initial values; with `examples`, each parameter is one example of a value."""
         initial = [self._atom(binding.children[2]) for binding in carry.children]
         params: list[Value] = []
         for binding, atom in zip(carry.children, initial, strict=True):
             token, item, _ = binding.children
             type_ = self._module.type(item)
-            if atom.type is not type_:
-                label = f"`{token}` is {type_}, but its initial value is {atom.type}"
+            given = _example(atom.type) if examples else atom.type
+            if given is not type_:
+                of = "one example of its value" if examples and given is not None else "its initial value"
+                label = f"`{token}` is {type_}, but {of} is {given or atom.type}"
                 raise errors.WRONG_TYPE.at(self._place(binding), label, self._source)
             params.append(self._param(token, type_))
         return params, initial
@@ -670,9 +679,15 @@ _REGION_OPS: Final[dict[str, Callable[[_FunctionReader, Any], tuple[Op, Sequence
     "cell": _FunctionReader._cell,
     "fused": _FunctionReader._fused,
     "attention": _FunctionReader._fused,
+    "batch": _FunctionReader._batch,
     "gradient": _FunctionReader._gradient,
     "record": _FunctionReader._record,
 }
+
+
+def _example(type_: Type) -> Type | None:
+    """Return the type of one example of a batch, whose examples are along the first axis; None if there is no such axis."""
+    return type_.with_shape(type_.shape[1:]) if isinstance(type_, TensorType) and type_.rank else None
 
 
 def _op(name: str, **attributes: Any) -> Op:

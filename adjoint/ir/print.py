@@ -34,8 +34,8 @@ MARGIN: Final = 75
 
 KEYWORDS: Final = frozenset(
     {
-        "at", "attention", "by", "carry", "cell", "do", "else", "false", "for", "func", "fused", "gradient", "host", "if", "in", "inf",
-        "nan", "none", "of", "param", "range", "record", "residuals", "return", "sens", "stack", "test", "trace", "true", "tuple",
+        "at", "attention", "batch", "by", "carry", "cell", "do", "else", "false", "for", "func", "fused", "gradient", "host", "if", "in",
+        "inf", "nan", "none", "of", "param", "range", "record", "residuals", "return", "sens", "stack", "test", "trace", "true", "tuple",
         "unknown", "vjp", "while", "with", "yield", *DTYPES,
     }
 )
@@ -356,6 +356,7 @@ _FORMS: Final = {
     "cell": _Form(1, _FunctionPrinter._cell),
     "fused": _Form(1, _FunctionPrinter._fused),
     "attention": _Form(1, _FunctionPrinter._fused),
+    "batch": _Form(1, _FunctionPrinter._fused),
     "gradient": _Form(1, _FunctionPrinter._gradient),
     "record": _Form(1, _FunctionPrinter._gradient),
 }

@@ -29,7 +29,8 @@ Gradients:
     sweep             the walk backwards over nodes
     autodiff_regions  the rules of nodes with regions
     reverse           a sweep with these rules
-    differentiate     gradients inside of functions
+    batch             regions for each example become nodes for all examples
+    differentiate     gradients and batches inside of functions
     autodiff          gradients of functions: `grad`, `pair`
     lift_state        parameters become arguments, writes become results
 

@@ -31,13 +31,15 @@ from adjoint.foundation.made import count
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, free_values, walk
 from adjoint.ir.op import Effect
-from adjoint.ir.ops.control import Differentiated, For, Gradient, Pull, Record, While
+from adjoint.ir.ops.control import Batch, Cell, Differentiated, For, Gradient, Pull, Record, While
 from adjoint.ir.ops.conversion import Identity
+from adjoint.ir.ops.host import Apply, GradientHost
 from adjoint.ir.ops.stack import Stack
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.types import StackType, TensorType, Type
 from adjoint.passes import errors
 from adjoint.passes.activity import Leaf, differentiable
+from adjoint.passes.batch import batched
 from adjoint.passes.dce import living
 from adjoint.passes.inline import inlined_region
 from adjoint.passes.manager import Pass
@@ -45,12 +47,12 @@ from adjoint.passes.rebuild import Known, Rewriter, became
 from adjoint.passes.residuals import extended
 from adjoint.passes.reverse import swept
 
-__all__ = ["Differentiate", "expanded", "forward_and_adjoint", "has_gradients"]
+__all__ = ["Differentiate", "expanded", "forward_and_adjoint", "has_gradients", "without_batches"]
 
 
 def has_gradients(function: Function) -> bool:
-    """Return True if the function takes gradients itself: if it contains `gradient` or `record` nodes."""
-    return any(isinstance(node.op, Differentiated) for node in walk(function.body))
+    """Return True if the function takes gradients itself, or has batches: if it contains `gradient`, `record` or `batch` nodes."""
+    return any(isinstance(node.op, (Differentiated, Batch)) for node in walk(function.body))
 
 
 def expanded(function: Function, module: Module) -> Function:
@@ -62,6 +64,18 @@ def expanded(function: Function, module: Module) -> Function:
     if not has_gradients(function):
         return function
     return replace(function, body=_Expander(function, module).body(function.body))
+
+
+def without_batches(function: Function, module: Module) -> tuple[Function, dict[Value, Value]]:
+    """Return a function in which nodes that compute all examples replace its `batch` nodes, with the gradients that these contain.
+
+    Other gradients stay: a run decides whether they are taken along its path.  A function without batches is returned itself.  The second
+    result has, for the first result of each cell in the copy (without results, the first parameter), that of the cell which it copies.
+    """
+    if not any(isinstance(node.op, Batch) for node in walk(function.body)):
+        return function, {}
+    expander = _Expander(function, module, batches=True)
+    return replace(function, body=expander.body(function.body)), expander.cells
 
 
 def forward_and_adjoint(
@@ -99,15 +113,39 @@ class _Adjoint:
     again: Sequence[Node] = ()
 
 
-class _Expander(Rewriter):
+class _CellsKept(Rewriter):
+    """Copies nodes, and keeps which cell each cell of the copy comes from.
+
+    cells  for the first result of a cell in the copy (without results, the first parameter of its region), that of the original
+    """
+
+    def __init__(self, cells: dict[Value, Value]):
+        self.cells = cells
+
+    def copy(self, b: Builder, node: Node, known: Known) -> Sequence[Atom]:
+        results = super().copy(b, node, known)
+        if isinstance(node.op, Cell):
+            old, new = (next(iter((*each.results, *each.regions[0].params)), None) for each in (node, b.nodes[-1]))
+            if old is not None and new is not None:
+                self.cells[new] = self.cells.get(old, old)
+        return results
+
+
+class _Expander(_CellsKept):
     """Copies a function, and replaces each `gradient`, `record` and `pull!` by nodes that compute the gradients.
 
     function  the function
     module    the module with the functions that it calls
+    batches   True to replace only `batch` nodes, with the gradients in them
     """
 
-    def __init__(self, function: Function, module: Module):
+    def __init__(self, function: Function, module: Module, *, batches: bool = False):
+        super().__init__({})
         self._function, self._module = function, module
+        self._expands = not batches
+        """False where gradients stay."""
+        self._pulled_in_batches = {inner.operands[0] for node in walk(function.body) if isinstance(node.op, Batch)
+                                   for inner in walk(node.regions[0]) if isinstance(inner.op, Pull)}
         self._written = {node.op.symbol for f in module.functions.values() for node in walk(f.body) if isinstance(node.op, Write)}
         self._pulls: dict[Atom, list[tuple[Node, bool]]] = {}
         """For each trace (the last result of a `record` node): the `pull!` nodes that use it, each with True if it is in a loop without the
@@ -123,12 +161,14 @@ class _Expander(Rewriter):
 
     def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
         match node.op:
-            case Gradient() as op:
+            case Gradient() as op if self._expands:
                 return self._gradient(b, node, op, known)
-            case Record() as op:
+            case Record() as op if self._expands or node.results[-1] in self._pulled_in_batches:
                 return self._record(b, node, op, known)
-            case Pull():
+            case Pull() if node.operands[0] in self._adjoints:
                 return self._pull(b, node, known)
+            case Batch():
+                return self._batch(b, node, known)
             case _:
                 return None
 
@@ -179,6 +219,21 @@ class _Expander(Rewriter):
         Rewriter().nodes(b, adjoint.nodes, here)
         return [became(atom, here) for atom in adjoint.gradients]
 
+    def _batch(self, b: Builder, node: Node, known: Known) -> Sequence[Atom]:
+        inlined = inlined_region(node.regions[0], self._module, self._function.symbol)
+        operands = [became(atom, known) for atom in node.operands]
+        if self._expands or not any(isinstance(inner.op, Apply) for inner in walk(inlined)):
+            around, self._expands = self._expands, True
+            (region,) = self.regions(b, [inlined], dict(known))
+            self._expands = around
+            if around or not any(isinstance(inner.op, GradientHost) for inner in walk(region)):
+                return batched(b, region, operands, _CellsKept(self.cells))
+        # Hooks in a gradient belong to the `gradient` node until the graph runs: it stays, in a loop over the examples.
+        if any(isinstance(inner.op, Pull) for inner in walk(inlined)):
+            raise errors.HOOKS_IN_BATCH.at(node.loc, "a pullback that calls hooks, or a `bprop`, is mapped over its cotangents")
+        (region,) = self.regions(b, [inlined], dict(known))
+        return batched(b, region, operands, _CellsKept(self.cells), together=False)
+
     def _again(self, pull: Node, adjoint: _Adjoint, forward: Sequence[Node]) -> list[Node]:
         """Return the forward nodes that must run once more before a `pull!` in a loop: its gradient pops stacks, which each round must find
         full.
@@ -204,7 +259,10 @@ class _Expander(Rewriter):
 
     def _inner(self, node: Node) -> Region:
         """Return the region of a `gradient` or `record` node after calls in it are inlined and gradients inside of it are expanded."""
-        return self.body(inlined_region(node.regions[0], self._module, self._function.symbol))
+        around, self._expands = self._expands, True
+        region = self.body(inlined_region(node.regions[0], self._module, self._function.symbol))
+        self._expands = around
+        return region
 
     @staticmethod
     def _enter(b: Builder, node: Node, region: Region, used: set[Value], known: Known) -> None:
@@ -238,7 +296,7 @@ def _pulls(trace: Value, nodes: Sequence[Node], repeated: bool = False) -> Itera
         if isinstance(node.op, Pull) and node.operands[0] is trace:
             yield node, repeated
         for region in node.regions:
-            yield from _pulls(trace, region.nodes, repeated or isinstance(node.op, (For, While)))
+            yield from _pulls(trace, region.nodes, repeated or isinstance(node.op, (For, While, Batch)))
 
 
 def _seeds(cotangents: Sequence[Atom], outputs: Sequence[Atom]) -> list[Value]:

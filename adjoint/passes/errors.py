@@ -8,13 +8,16 @@ from adjoint.ir.op import NotDifferentiable
 
 __all__ = [
     "ATTACHED_IN_TEST",
+    "HOOKS_IN_BATCH",
     "LEAF_WRITTEN",
     "NOT_A_PIPELINE",
     "NO_GRADIENT",
     "NO_LEAF",
     "PULLED_IN_LOOP",
+    "RAGGED_BATCH",
     "STATE_UNDER_PULLBACK",
     "TEST_WRITES",
+    "WRITTEN_IN_BATCH",
     "NoGradient",
 ]
 
@@ -116,5 +119,33 @@ PULLED_IN_LOOP = _mistake(
 A `pull!` is in a loop, and its `record` is outside. In every iteration the `pull!` needs the values that the loops of the recorded region
 have kept, so these loops are run again. One of them has effects that must not be repeated: it writes, draws random numbers or calls
 Python. Record inside of the loop, or pull outside of it.
+""",
+)
+
+WRITTEN_IN_BATCH = _mistake(
+    "E148",
+    "a parameter is written in a batch",
+    """
+A function that runs for each example of a batch writes a Parameter, and what it writes differs from example to example: one Parameter
+cannot have the values of all of them. Return the value, and write it after `vmap`: its mean, or that of the last example.
+""",
+)
+
+RAGGED_BATCH = _mistake(
+    "E149",
+    "a size that depends on the example",
+    """
+In a function that runs for each example of a batch, an operation gives as many elements as the example asks for, as `nonzero`, `unique`
+and `x[mask]` do. The results of all examples then have no common shape. Keep the size of the example, with `where(mask, x, 0)`, or call the
+function for one example after the other.
+""",
+)
+
+HOOKS_IN_BATCH = _mistake(
+    "E150",
+    "a pullback with hooks in a batch",
+    """
+A pullback is called for each row of a batch of cotangents, as `jacrev` does it, and it calls hooks or a `bprop` in Python. In a graph these
+belong to one gradient. Outside of a graph, `jacrev` calls the pullback for one row after the other: call it there.
 """,
 )

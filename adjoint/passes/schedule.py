@@ -19,6 +19,7 @@ from typing import Any, Final
 from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.core import Function, Module
 from adjoint.passes.autodiff import pullback
+from adjoint.passes.differentiate import without_batches
 from adjoint.passes.escapes import with_escapes
 from adjoint.passes.inline import inlined
 from adjoint.passes.manager import Observer, Pass, Pipeline
@@ -189,6 +190,8 @@ class LoneStep:
 PARTS: Final = (
     LoneStep(with_escapes, "a graph when it is parsed (`runtime/graphs/lowering/`), and a recorded path (`runtime/gradients/assembly.py`)",
          "It completes a region before there is a function: what is used outside of a cell becomes a result of it."),
+    LoneStep(without_batches, "a graph when it is parsed (`runtime/graphs/lowering/`)",
+         "It also tells which cell each cell of the copy comes from. Gradients outside of batches stay: a run decides how they are taken."),
     LoneStep(pullback, "a recorded path, after that (`runtime/gradients/assembly.py`): the gradients of eager mode",
          "A path is straight-line code in the order of eager mode, and its values stay as they are: it is swept backwards, and dead code "
          "goes."),

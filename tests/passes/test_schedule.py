@@ -15,13 +15,14 @@ import adjoint
 from adjoint.ir.core import Value, walk
 from adjoint.ir.parse import parse_module
 from adjoint.passes import schedule
+from adjoint.passes.batch import depending
 from adjoint.passes.manager import Pass, passes
 from adjoint.passes.optimising import optimised_alike, parameters_among, why_not_alike
 from adjoint.passes.order import reads_survive
 from adjoint.passes.schedule import FUSED, LIFTED_GRADIENT, PARTS, SCHEDULES, SIZED
 
 PACKAGE = Path(adjoint.__file__).parent
-DECIDING = {optimised_alike, why_not_alike, parameters_among, reads_survive}
+DECIDING = {optimised_alike, why_not_alike, parameters_among, reads_survive, depending}
 """What is asked, and what runs a schedule as far as it decides that."""
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjoint.ir.op import Op, family, mistake, operation, sample
+from adjoint.ir.ops import batching
 from adjoint.ir.ops.loops import grain_of
 from adjoint.ir.ops.reduce import LANES, NUMBERS, reduced_shape
 from adjoint.ir.types import F32, I32, I64, DType, TensorType, tensor
@@ -31,6 +32,7 @@ class Position(Op):
 
     axis: int
     to: DType = I64
+    batch = batching.along_axes
     pack = "reduce"
     samples = (
         sample(F32_23, axis=0, smooth=False, note="an index"),

@@ -89,6 +89,9 @@ class Check(Op):
             raise NamedSizes(f"{self.name} has bounds that are named sizes")
         return numbers[0], numbers[1]
 
+    def batch(self, b: Builder, node: Node, operands: Sequence[Atom], mapped: Sequence[bool], size: Dim) -> Sequence[Atom] | None:
+        return b.emit_node(self, operands).results
+
     def failure(self, status: int) -> Exception:
         return mistake(self.symbol, "x", "in its range", "a number out of range")
 

@@ -8,6 +8,7 @@
     y, x' = gradient of=1 carry (x = a) { ... yield y1 }
     y, t = record of=1 carry (x = a) { ... yield y1 }
     x' = pull!(t, y')
+    y = batch carry (x = xs) { ... yield y1 }
 
 Their gradients are transforms of regions; see `passes/autodiff_regions.py`.
 """
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node, Region
 
-__all__ = ["Call", "Cell", "Differentiated", "For", "Gradient", "If", "Pull", "Record", "RegionOp", "While", "known_rounds"]
+__all__ = ["Batch", "Call", "Cell", "Differentiated", "For", "Gradient", "If", "Pull", "Record", "RegionOp", "While", "known_rounds"]
 
 
 class RegionOp(Op):
@@ -257,6 +258,37 @@ class Pull(RegionOp):
             raise mistake(self, "t", "a trace", operands[0] if operands else (), TypeError)
         _expect_types(self, "cotangents", operands[0].outputs, operands[1:])
         return operands[0].leaves
+
+
+@operation
+class Batch(RegionOp):
+    """A region for each example of a batch: `y: f32[8] = batch carry (x: f32[3] = xs) { ... yield y1 }`, where `xs` is f32[8, 3].
+
+    It means the loop over the examples, and the results of all examples in the order of the examples.  The pass `differentiate`
+    replaces it by nodes that compute the examples at once.  Values of outer regions are the same for all examples.
+
+    operands tensors with the examples along their first axis
+    region   parameters: one example of each; yields the results of one example, tensors
+    result   for each of them the results of all examples, along a new first axis
+    gradient that of the nodes that replace it: it may be inside a `gradient`
+    errors   TypeError when something is not a tensor, or the parameters are not one example of the operands; ValueError when there
+             is no operand, or the numbers of examples differ
+    """
+
+    def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
+        _expect_regions(self, regions, 1)
+        (body,) = regions
+        given = [x for x in operands if isinstance(x, TensorType) and x.rank]
+        if not given or len(given) != len(operands):
+            raise mistake(self, "operands", "tensors of at least 1 dimension", _typed(operands), TypeError)
+        if len({x.shape[0] for x in given}) != 1:
+            raise mistake(self, "operands", "of one size along their first axis", _typed(operands))
+        _expect_types(self, "parameters", [x.with_shape(x.shape[1:]) for x in given], [p.type for p in body.params])
+        found = [a.type for a in body.results]
+        results = [x.with_shape((given[0].shape[0], *x.shape)) for x in found if isinstance(x, TensorType)]
+        if len(results) != len(found):
+            raise mistake(self, "yield", "tensors", _typed(found), TypeError)
+        return tuple(results)
 
 
 def _expect_regions(op: Op, regions: Sequence[Region], count: int) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import NotDifferentiable, Op, family, mistake, mistyped, operation, sample
+from adjoint.ir.ops import batching
 from adjoint.ir.ops.loops import grain_of
 from adjoint.ir.ops.reduce import COLUMNS, NUMBERS
 from adjoint.ir.types import F32, F64, I32, I64, U8, DType, TensorType, tensor
@@ -48,6 +49,7 @@ class Cumulative(Op):
     """An op on the elements along `axis`, in order."""
 
     axis: int
+    batch = batching.along_axes
 
     def check_operand(self, name: str, x: Any, accepts: Sequence[DType], kinds: str) -> None:
         """Raise an exception if the operand `name` has not one of the dtypes, or lacks the axis."""

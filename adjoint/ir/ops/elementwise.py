@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from adjoint.ir.op import Op, Sample, mistake, sample
+from adjoint.ir.ops import batching
 from adjoint.ir.ops.loops import broadcast_access, emit_map
 from adjoint.ir.types import BOOL, F32, F64, FLOATS, I32, INTEGERS, DType, TensorType, broadcast_shapes, tensor
 
@@ -70,6 +71,7 @@ class Elementwise(Op):
     """
     chosen_by: ClassVar[tuple[int, ...]] = ()
     """The indices of operands that choose the formula if they are one number.  In a fused kernel such a number stands in the C text."""
+    batch = batching.broadcasting
     forms: ClassVar[tuple[tuple[tuple[int, ...], ...], ...]] = (((4, 8),),)
     """Shapes of the operands for the kernels in the pack: one for each form of text worth having."""
 

@@ -19,6 +19,7 @@ import numpy as np
 from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, family, mistake, operation, sample
+from adjoint.ir.ops import batching
 from adjoint.ir.ops.loops import grain_of
 from adjoint.ir.types import F32, F64, I32, I64, TensorType, tensor
 
@@ -52,6 +53,7 @@ class SquareMatrices(Op):
 
     matrices: ClassVar[str] = "x"
     """The name of the operand that holds them."""
+    batch = batching.leading
 
     def checked(self, x: Any) -> TensorType:
         """Return the type of the operand; raise TypeError or ValueError unless it holds square matrices of floats."""

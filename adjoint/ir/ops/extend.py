@@ -10,6 +10,7 @@ import numpy as np
 
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, mistake, operation, sample
+from adjoint.ir.ops import batching
 from adjoint.ir.ops.loops import grain_of
 from adjoint.ir.ops.segments import Segment, emit_segments
 from adjoint.ir.ops.shape import check_axis, check_tensor, zero_of
@@ -71,6 +72,7 @@ class Extend(Op):
     low: tuple[int, ...]
     high: tuple[int, ...]
     beyond: str
+    batch = batching.along_axes
     samples = (
         sample(F32_34, low=(0, 3), high=(0, 2), beyond="reflect"),
         sample(F32_34, low=(2, 1), high=(1, 3), beyond="reflect"),
@@ -138,6 +140,7 @@ class ExtendGradient(Op):
     high: int
     beyond: str
     to: TensorType
+    batch = batching.along_axes
     samples: ClassVar[Any] = (
         sample(tensor(F32, (3, 9)), axis=1, low=3, high=2, beyond="reflect", to=F32_34),
         sample(tensor(F32, (6, 4)), axis=0, low=2, high=1, beyond="symmetric", to=F32_34),

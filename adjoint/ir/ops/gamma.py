@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from adjoint.ir.op import NotDifferentiable, Op, mistake, operation, sample
-from adjoint.ir.ops import special_values
+from adjoint.ir.ops import batching, special_values
 from adjoint.ir.ops.elementwise import F32_23, Array, Cotangents, Elementwise, Unary, dtype_of, smooth_unary
 from adjoint.ir.ops.loops import broadcast_access, emit_map, grain_of
 from adjoint.ir.public import Public
@@ -188,6 +188,7 @@ class Parametric(Op):
 
     elementwise = Elementwise.infer
     broadcast = Elementwise.broadcast
+    batch = batching.broadcasting
     yields: ClassVar[DType | None] = None
 
     def orders(self) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjoint.ir.op import Op, Sample, mistake, operation, sample
+from adjoint.ir.ops import batching
 from adjoint.ir.ops.loops import ELEMENTS_PER_THREAD, advance, emit_fill, grain_of, row_counters
 from adjoint.ir.ops.shape import check_axis, check_tensor, zero_of
 from adjoint.ir.types import BOOL, F32, I32, I64, Dim, DType, TensorType, tensor
@@ -168,6 +169,13 @@ class Gather(Op):
                         k.store(out, row * m + j, x[source * m + j])
                 advance(k, counters, bounds)
 
+    def batch(self, b: Builder, node: Node, operands: Sequence[Atom], mapped: Sequence[bool], size: Dim) -> Sequence[Atom] | None:
+        if all(mapped):
+            return None
+        if mapped[0]:
+            return [b.gather(*operands, axis=self.axis + 1)]
+        return [batching.moved(b, b.gather(*operands, axis=self.axis), self.axis, 0)]
+
     def failure(self, status: int) -> Exception:
         return _out_of_range(self, self.axis)
 
@@ -222,6 +230,11 @@ class GatherGradient(Op):
     def lower(self, k: Kernel, ct: Buffer, indices: Buffer, out: Buffer) -> None:
         _emit_scatter(k, None, indices, ct, out, self.axis)
 
+    def batch(self, b: Builder, node: Node, operands: Sequence[Atom], mapped: Sequence[bool], size: Dim) -> Sequence[Atom] | None:
+        if mapped[1]:
+            return None
+        return [b.gather_gradient(*operands, axis=self.axis + 1, to=self.to.with_shape((size, *self.to.shape)))]
+
     def failure(self, status: int) -> Exception:
         return _out_of_range(self, self.axis)
 
@@ -272,6 +285,12 @@ class ScatterAdd(Op):
     def lower(self, k: Kernel, x: Buffer, indices: Buffer, updates: Buffer, out: Buffer) -> None:
         _emit_scatter(k, x, indices, updates, out, self.axis)
 
+    def batch(self, b: Builder, node: Node, operands: Sequence[Atom], mapped: Sequence[bool], size: Dim) -> Sequence[Atom] | None:
+        if mapped[1]:
+            return None
+        x, updates = batching.for_all(b, operands[::2], mapped[::2], size)
+        return [b.scatter_add(x, operands[1], updates, axis=self.axis + 1)]
+
     def failure(self, status: int) -> Exception:
         return _out_of_range(self, self.axis)
 
@@ -296,6 +315,7 @@ class OneHot(Op):
     to: DType
     on: bool | int | float = 1.0
     off: bool | int | float = 0.0
+    batch = batching.along_axes
     cuts = "one_hot is piecewise constant"
     pack = "gather"
     samples = (

@@ -9,19 +9,21 @@ The three convolution ops are linear in each operand, and each is a gradient of 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, mistake, operation, sample
-from adjoint.ir.ops import panels
+from adjoint.ir.ops import batching, panels
 from adjoint.ir.ops.elementwise import NUMBERS, Binary, on_integers, smooth_binary
 from adjoint.ir.ops.loops import ELEMENTS_PER_THREAD, collapsed, row_major
-from adjoint.ir.types import F32, I32, I64, DType, TensorType, broadcast_shapes, tensor
+from adjoint.ir.types import F32, I32, I64, Dim, DType, TensorType, broadcast_shapes, tensor
 
 if TYPE_CHECKING:
     from adjoint.ir.build import Builder
@@ -115,6 +117,19 @@ class MatMul(Op):
 
     def reference(self, a: Array, b: Array) -> Array:
         return np.matmul(a.swapaxes(-1, -2) if self.ta else a, b.swapaxes(-1, -2) if self.tb else b)
+
+    def batch(self, b: Builder, node: Node, operands: Sequence[Atom], mapped: Sequence[bool], size: Dim) -> Sequence[Atom] | None:
+        one, ranks = tensor_type(node.result), [tensor_type(x).rank for x in node.operands]
+        first = mapped[0]
+        if not all(mapped) and ranks == [2, 2] and one.shape[0 if first else 1] == 1:
+            # A row, or a column, of each example by a matrix that is the same for all: the rows of all examples are one matrix.
+            given, matrix = operands if first else operands[::-1]
+            inner = max(tensor_type(given).shape[1:], key=lambda dim: dim != 1)
+            rows = b.reshape(given, to=one.with_shape((size, inner)))
+            found = b.matmul(rows, matrix, ta=False, tb=self.tb if first else not self.ta)
+            return [b.reshape(found, to=one.with_shape((size, *one.shape)))]
+        return [b.matmul(*(batching.padded(b, x, max(ranks)) if is_mapped else x for x, is_mapped in zip(operands, mapped, strict=True)),
+                         ta=self.ta, tb=self.tb)]
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Sequence[Atom | None]:
         x, y = node.operands
@@ -306,6 +321,8 @@ class _Convolution(Op):
     padding: Padding
     dilation: Pair
     groups: int
+    filters: ClassVar[int] = 1
+    """The position of the filters among operands and result; the others are images."""
     pack = "convolution"
 
     def output(self, x: TensorType, w: TensorType) -> TensorType:
@@ -441,6 +458,23 @@ class _Convolution(Op):
         with k.stage(out.count, ELEMENTS_PER_THREAD) as i:
             k.store(out, i, wide[-1][i])
 
+    def batch(self, b: Builder, node: Node, operands: Sequence[Atom], mapped: Sequence[bool], size: Dim) -> Sequence[Atom] | None:
+        one, to = tensor_type(node.result), getattr(self, "to", None)
+        if not mapped[1] and self.filters == 1:  # the images of all examples are one list
+            changed = {"to": to.with_shape((to.shape[0] * size, *to.shape[1:]))} if to is not None else {}
+            found = b.emit(dataclasses.replace(self, **changed), batching.merged(b, operands[0]), operands[1])
+            return [batching.split(b, found, size, one)]
+        if not isinstance(size, int):
+            return None
+        # Each example is a group, with channels of its own.
+        sides = [batching.merged(b, x) if place == self.filters else batching.merged(b, batching.moved(b, x, 0, 1), 1)
+                 for place, x in enumerate(batching.for_all(b, operands, mapped, size))]
+        at = 0 if self.filters == 2 else 1
+        changed = {"to": to.with_shape((*to.shape[:at], to.shape[at] * size, *to.shape[at + 1:]))} if to is not None else {}
+        found = b.emit(dataclasses.replace(self, groups=self.groups * size, **changed), *sides)
+        apart = b.reshape(found, to=one.with_shape((*one.shape[:at], size, *one.shape[at:])))
+        return [batching.moved(b, apart, at, 0)]
+
     def settings(self) -> dict[str, Any]:
         return {"stride": self.stride, "padding": self.padding, "dilation": self.dilation, "groups": self.groups}
 
@@ -573,6 +607,7 @@ class ConvolutionWeightGradient(_Convolution):
     padding: Padding = UNPADDED
     dilation: Pair = (1, 1)
     groups: int = 1
+    filters = 2
     samples = (
         sample(tensor(F32, (2, 3, 6, 7)), tensor(F32, (2, 4, 4, 6)), to=tensor(F32, (4, 3, 3, 2))),
         sample(tensor(F32, (1, 4, 7, 7)), tensor(F32, (1, 6, 4, 7)), to=tensor(F32, (6, 2, 3, 3)), stride=(2, 1),

@@ -13,6 +13,7 @@ import numpy as np
 
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, mistake, operation, sample
+from adjoint.ir.ops import batching
 from adjoint.ir.ops.elimination import REGULAR, STACK, Matrix, SquareMatrices, back_substitute, choose_row, clear_below, transposed_matrices
 from adjoint.ir.ops.loops import grain_of
 from adjoint.ir.types import F32, F64, I32, I64, TensorType, tensor
@@ -256,6 +257,7 @@ class PivotPermutation(Op):
 
     n: int
     cuts = "an order is piecewise constant"
+    batch = batching.leading
     samples = (
         sample(tensor(I32, (3,)), n=3, values={0: [2, 3, 3]}),
         sample(tensor(I64, (2, 2)), n=4, values={0: [[4, 3], [1, 2]]}),

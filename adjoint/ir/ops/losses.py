@@ -16,6 +16,7 @@ import numpy as np
 
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, mistake, operation, sample
+from adjoint.ir.ops import batching
 from adjoint.ir.ops.groups import SHORT, Rows, reference_sum
 from adjoint.ir.types import F32, I32, I64, DType, TensorType, Type, tensor
 
@@ -34,6 +35,7 @@ __all__ = [
 class _CrossEntropy(Op):
     """Checks of logits and of the cotangent of the losses."""
 
+    batch = batching.of_items
     pack = "loss"
 
     def check_logits(self, logits: TensorType) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, made, mistake, operation, sample
+from adjoint.ir.ops import batching
 from adjoint.ir.ops.arithmetic import Square, Sub
 from adjoint.ir.ops.conversion import Cast
 from adjoint.ir.ops.fused import FusedKernel, ValueNumber
@@ -48,6 +49,7 @@ class Moments(Op):
 
     axes: tuple[int, ...]
     to: DType = F32
+    batch = batching.along_axes
     pack = "reduce"
     samples = (
         sample(F32_23, axes=(0,)),

@@ -17,6 +17,7 @@ dtype that arithmetic is done in: float32 for the two-byte floats.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,8 +27,9 @@ import numpy as np
 
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, mistake, mistyped, operation, sample
+from adjoint.ir.ops import batching
 from adjoint.ir.ops.groups import COLUMNS, Columns, Rows, reference_mean, reference_sum
-from adjoint.ir.types import F32, I64, DType, TensorType, Type, tensor
+from adjoint.ir.types import F32, I64, Dim, DType, TensorType, Type, tensor
 
 if TYPE_CHECKING:
     from adjoint.ir.build import Builder
@@ -193,6 +195,11 @@ class LayerNorm(_LayerNormalization):
             with k.loop(0, n, "j") as j:
                 i = group.first + j
                 k.store(y, i, (x[i] - average) * scale * gamma[j] + beta[j])
+
+    def batch(self, b: Builder, node: Node, operands: Sequence[Atom], mapped: Sequence[bool], size: Dim) -> Sequence[Atom] | None:
+        if any(mapped[1:]):
+            return None
+        return b.emit_node(dataclasses.replace(self, begin=self.begin + 1), operands).results
 
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         x, gamma, _ = node.operands
@@ -527,6 +534,12 @@ class BatchNormInference(_BatchNormalization):
             return
         k.describe(x, "n, c, hw")
         _planes(k, x, y, mean, rstd, gamma, beta, (batch * channels, inner), c, k.size(inner, "hw"))
+
+    def batch(self, b: Builder, node: Node, operands: Sequence[Atom], mapped: Sequence[bool], size: Dim) -> Sequence[Atom] | None:
+        if any(mapped[1:]):
+            return None
+        x, *others = operands
+        return [batching.split(b, b.emit(self, batching.merged(b, x), *others), size, tensor_type(node.result))]
 
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         x, gamma, _, mean, variance = node.operands

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjoint.ir.op import Op, mistake, operation, sample
+from adjoint.ir.ops import batching
 from adjoint.ir.ops.loops import ELEMENTS_PER_THREAD, grain_of
 from adjoint.ir.ops.windows import UNPADDED, Padding, Pair
 from adjoint.ir.types import F32, I32, I64, TensorType, tensor
@@ -33,6 +34,7 @@ class _Patches(Op):
     stride: Pair
     padding: Padding
     dilation: Pair
+    batch = batching.of_items
 
     def patches(self, x: Any) -> TensorType:
         """Return the type of the patches of planes of type x."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjoint.ir.op import Op, mistake, operation, sample
+from adjoint.ir.ops import batching
 from adjoint.ir.ops.loops import grain_of
 from adjoint.ir.ops.sums import Mean
 from adjoint.ir.ops.windows import PIECE, UNPADDED, Halving, Padding, Pair, WindowRow, Windows
@@ -40,6 +41,7 @@ class _Pool(Op):
     padding: Padding
     dilation: Pair = (1, 1)
     ceil: bool
+    batch = batching.of_items
     pack = "pool"
 
     def check_geometry(self) -> None:

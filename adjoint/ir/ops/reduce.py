@@ -30,7 +30,7 @@ import numpy as np
 from adjoint.ir.core import tensor_type
 from adjoint.ir.kernel.operands import Buffer
 from adjoint.ir.op import Op, family, mistake, sample
-from adjoint.ir.ops import trees
+from adjoint.ir.ops import batching, trees
 from adjoint.ir.ops.loops import StridedAccess, emit_fill, emit_map, grain_of, row_major
 from adjoint.ir.types import BOOL, F32, F64, FLOATS, I32, I64, INTEGERS, Dim, DType, TensorType, tensor
 
@@ -83,6 +83,7 @@ class Reduction(Op):
         ((8, 100), (1,)), ((9000,), (0,)), ((8, 5), (1,)), ((32, 5), (1,)), ((8, 100), (0,)), ((300, 100), (0,)), ((2, 3, 8, 8), (0, 2, 3)),
     )
     """Shape and axes for the kernels in the pack: rows, everything, few and many short rows, columns, many rows, channels of images."""
+    batch = batching.along_axes
     pack = "reduce"
     lanes: ClassVar[str] = ""
     """The function of `lanes.h` that combines lanes of floats, without the dtype; empty if there is none."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import NotDifferentiable, Op, mistake, operation, sample
+from adjoint.ir.ops import batching
 from adjoint.ir.ops.elimination import Matrix, transposed_matrices
 from adjoint.ir.ops.linear_systems import TriangularSolve, triangle
 from adjoint.ir.ops.loops import grain_of
@@ -116,6 +117,7 @@ class Qr(Op):
     """
 
     full: bool = False
+    batch = batching.leading
     samples = (
         sample(tensor(F32, (3, 2)), values=_TALL),
         sample(tensor(F32, (2, 3)), values=_WIDE),
@@ -195,6 +197,7 @@ class Reflections(Op):
     errors    TypeError: not floating point; ValueError: of fewer than 2 dimensions
     """
 
+    batch = batching.leading
     samples = (
         sample(tensor(F32, (3, 2)), values=_TALL, smooth=False, note="without a gradient"),
         sample(tensor(F32, (2, 3)), values=_WIDE, smooth=False, note="without a gradient"),
@@ -236,6 +239,7 @@ class ReflectionsProduct(Op):
     errors   TypeError: not floating point, or of two dtypes; ValueError: shapes that do not fit
     """
 
+    batch = batching.leading
     samples = (
         sample(tensor(F32, (3, 2)), tensor(F32, (2,)), smooth=False, note="without a gradient"),
         sample(tensor(F32, (2, 3, 3)), tensor(F32, (2, 1)), smooth=False, note="without a gradient"),

@@ -5,6 +5,7 @@ Both ops are linear in `x` and in `weights`, and each is the gradient of the oth
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ import numpy as np
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, mistake, operation, sample
 from adjoint.ir.ops.loops import ELEMENTS_PER_THREAD, emit_fill, grain_of
-from adjoint.ir.types import F32, I64, TensorType, tensor
+from adjoint.ir.types import F32, I64, Dim, TensorType, tensor
 
 if TYPE_CHECKING:
     from adjoint.ir.build import Builder
@@ -36,6 +37,14 @@ class _Resampling(Op):
     """Base class of both ops; the axis has `length` elements in x, and as many in the result as `indices` has rows."""
 
     axis: int
+
+    def batch(self, b: Builder, node: Node, operands: Sequence[Atom], mapped: Sequence[bool], size: Dim) -> Sequence[Atom] | None:
+        x, *tables = operands
+        if any(mapped[1:]):
+            return None
+        to = getattr(self, "to", None)
+        changed = {} if to is None else {"to": to.with_shape((size, *to.shape))}
+        return [b.emit(dataclasses.replace(self, axis=self.axis + 1, **changed), x, *tables)]
 
     def check_tables(self, dtype: Any, indices: Any, weights: Any) -> None:
         if not isinstance(indices, TensorType) or indices.dtype is not I64:

@@ -10,6 +10,7 @@ import numpy as np
 
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, mistake, operation, sample
+from adjoint.ir.ops import batching
 from adjoint.ir.ops.loops import (
     ELEMENTS_PER_THREAD,
     StridedAccess,
@@ -123,6 +124,7 @@ class Reshape(ViewOp):
     """
 
     to: TensorType
+    batch = batching.along_axes
     aliases: ClassVar[bool] = True
     samples = (
         sample(F32_23, to=tensor(F32, (3, 2))),
@@ -194,6 +196,10 @@ class Broadcast(Op):
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
         emit_map(k, out, [broadcast_access(x, out.shape)], _first)
 
+    def batch(self, b: Builder, node: Node, operands: Sequence[Atom], mapped: Sequence[bool], size: Dim) -> Sequence[Atom] | None:
+        x = batching.padded(b, operands[0], self.to.rank)
+        return [b.broadcast(x, to=self.to.with_shape((size, *self.to.shape)))]
+
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (b.unbroadcast(ct, to=node.operands[0].type),)
 
@@ -252,6 +258,9 @@ class Transpose(ViewOp):
         else:
             _emit_tiled(k, x, out, dims, merged)
 
+    def batch(self, b: Builder, node: Node, operands: Sequence[Atom], mapped: Sequence[bool], size: Dim) -> Sequence[Atom] | None:
+        return [b.transpose(*operands, permutation=(0, *(axis + 1 for axis in self.permutation)))]
+
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         inverse = tuple(self.permutation.index(axis) for axis in range(len(self.permutation)))
         return (b.transpose(ct, permutation=inverse),)
@@ -273,6 +282,7 @@ class Concat(Op):
     """
 
     axis: int
+    batch = batching.along_axes
     variadic = True
     pack = "shape"
     samples = (
@@ -413,6 +423,10 @@ class Slice(ViewOp):
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
         emit_map(k, out, [self.view(View.whole(x.shape)).access(x, out.shape)], _first)
 
+    def batch(self, b: Builder, node: Node, operands: Sequence[Atom], mapped: Sequence[bool], size: Dim) -> Sequence[Atom] | None:
+        end = size if isinstance(size, int) else None
+        return [b.slice(*operands, start=(0, *self.start), stop=(end, *self.stop), step=(1, *self.step))]
+
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
         downward = tuple(axis for axis, step in enumerate(self.step) if step < 0)
@@ -457,6 +471,7 @@ class Pad(Op):
     high: tuple[int, ...]
     interior: tuple[int, ...]
     value: bool | int | float = 0.0
+    batch = batching.along_axes
     pack = "shape"
     samples = (
         sample(F32_23, low=(1, 0), high=(0, 2), interior=(0, 0)),
@@ -542,6 +557,7 @@ class Reverse(ViewOp):
     """
 
     axes: tuple[int, ...]
+    batch = batching.along_axes
     samples = (
         sample(F32_23, axes=(0,)),
         sample(F32_23, axes=(0, 1)),
@@ -584,6 +600,7 @@ class Roll(Op):
     """
 
     shifts: tuple[int, ...]
+    batch = batching.along_axes
     pack = "shape"
     samples = (
         sample(F32_23, shifts=(0, 1)),

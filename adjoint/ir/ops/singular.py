@@ -20,6 +20,7 @@ import numpy as np
 from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import NotDifferentiable, Op, family, mistake, operation, sample
+from adjoint.ir.ops import batching
 from adjoint.ir.ops.groups import SHORT, Rows
 from adjoint.ir.ops.loops import grain_of
 from adjoint.ir.types import F32, F64, I64, TensorType, tensor
@@ -50,6 +51,8 @@ WIDE = {0: [[[1.0, 0.5, -0.25], [0.5, -2.0, 1.0]], [[0.5, 1.5, 1.0], [-1.0, 0.25
 @family
 class Singular(Op):
     """An op on the singular values of the matrices in the last two axes."""
+
+    batch = batching.leading
 
     def sides(self, x: Any) -> tuple[Any, Any, Any]:
         """Return the numbers of rows and columns, and the smaller of the two."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjoint.ir.op import Op, mistake, operation, sample
+from adjoint.ir.ops import batching
 from adjoint.ir.ops.groups import SHORT, Given, Groups, groups, reference_sum
 from adjoint.ir.types import F32, TensorType, tensor
 
@@ -32,6 +33,7 @@ class _AlongAxis(Op):
     """An op on float tensors of one type, along `axis`."""
 
     axis: int
+    batch = batching.along_axes
     pack = "softmax"
 
     def infer(self, *operands: TensorType) -> TensorType:

@@ -15,6 +15,7 @@ import numpy as np
 
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import NotDifferentiable, Op, mistake, operation, sample
+from adjoint.ir.ops import batching
 from adjoint.ir.ops.loops import grain_of
 from adjoint.ir.types import BOOL, F32, F64, I8, I32, I64, U32, U64, TensorType, tensor
 
@@ -125,6 +126,7 @@ class Sort(Op):
     """
 
     descending: bool = False
+    batch = batching.leading
     samples = (
         sample(tensor(F32, (3, 7))),
         sample(tensor(F32, (2, 2, 5)), descending=True),
@@ -179,6 +181,7 @@ class TopK(Op):
 
     count: int
     descending: bool = True
+    batch = batching.leading
     samples = (
         sample(tensor(F32, (3, 7)), count=2),
         sample(tensor(F32, (2, 2, 5)), count=5, descending=False),
@@ -255,6 +258,7 @@ class SearchSorted(Op):
     """
 
     right: bool = False
+    batch = batching.leading
     cuts = "a place has no gradient"
     samples = (
         sample(tensor(F32, (5,)), tensor(F32, (9,)), values={0: [-2.0, -1.0, 0.0, 0.5, 1.0]}, smooth=False, note="places"),

@@ -1,0 +1,360 @@
+"""Batches: nodes that compute all examples at once, in the place of a region for each example.
+
+    y = batch carry (x = xs) { R; yield u }        [x := xs] R, in which each node that depends on x has one more axis
+                                                   y := u, repeated for each example if it does not depend on x
+
+A value is *mapped* if it depends on the example.  What is not mapped is computed once.  What is mapped, by kind of node:
+
+    an op with a rule (`Op.batch`)       nodes that its rule emits, with the examples along the first axis
+    if, for, while, with a condition     the same node, with regions for all examples
+    or bounds that are not mapped
+    a cell without hooks                 the same
+    if, with a mapped condition          both sides, each only if an example takes it, and a choice for each example
+    while, with a mapped condition       rounds until the last example is done; those that are done keep their values
+    anything else                        a loop over the examples that runs the node itself:
+
+        z = op(x)                        z = for i in range(0, n, 1) carry (z = zeros) { z_i = op(x[i]); yield set_row(z, i, z_i) }
+
+A region that attaches a callback to a value, writes a parameter, uses stacks or calls forward hooks is such a loop as a whole.  A forward
+hook may end the graph; the one in which the call goes on begins with the same nodes.
+
+Hooks are called once for each example, with the tensors of that example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Literal, Node, Region, Value, free_of, free_values, tensor_type, walk
+from adjoint.ir.op import Effect
+from adjoint.ir.ops.batching import repeated
+from adjoint.ir.ops.check import Check
+from adjoint.ir.ops.control import Cell, For, If, While
+from adjoint.ir.ops.host import Apply, Attach
+from adjoint.ir.ops.nonzero import NonZero
+from adjoint.ir.ops.random import Draw
+from adjoint.ir.ops.stack import Undef
+from adjoint.ir.ops.state import Write
+from adjoint.ir.ops.tuples import Group, Item
+from adjoint.ir.types import BOOL, I32, I64, Dim, StackType, TensorType, Type, scalar, tensor
+from adjoint.passes import errors
+from adjoint.passes.rebuild import Known, Rewriter, became
+
+__all__ = ["batched", "depending"]
+
+
+def batched(b: Builder, region: Region, operands: Sequence[Atom], copier: Rewriter, together: bool = True) -> list[Atom]:
+    """Append the nodes that compute a region for each example, and return the results, with the examples along their first axis.
+
+    region    its parameters are one example; it calls no functions, and takes no gradients unless it runs as a whole
+    operands  the examples, one operand for each parameter
+    copier    copies nodes that are not changed
+    together  False to run the region as a whole for one example after the other
+
+    CompileError if the size of a value depends on the example, or a parameter is written that does.
+    """
+    size = tensor_type(operands[0]).shape[0]
+    inner = b.inner()
+    examples = dict(zip(region.params, operands, strict=True))
+    batch = _Batch(size, examples, copier)
+    try:
+        if not together or any(
+                isinstance(node.op, Apply) or any(isinstance(value.type, StackType) for value in node.results) for node in walk(region)):
+            raise _Repeated
+        batch.nodes(inner, region.nodes)
+        results = [batch.for_all(inner, atom) for atom in region.results]
+    except _Repeated:
+        inner = b.inner()
+        results = _Batch(size, examples, copier).loop(inner, region.nodes, region.results)
+    b.nodes += inner.nodes
+    return results
+
+
+def depending(region: Region) -> set[Value]:
+    """Return the values of a region, and of regions inside of it, that may depend on its parameters."""
+    found = set(region.params)
+
+    def visit(inner: Region) -> None:
+        for node in inner.nodes:
+            for each in node.regions:
+                carried = node.operands[len(node.operands) - len(each.params) :] if each.params else ()
+                found.update(param for param, atom in zip(each.params, carried, strict=False) if atom in found)
+                visit(each)
+            atoms = (*node.operands, *(atom for each in node.regions for atom in (*each.results, *free_of(each))))
+            if any(atom in found for atom in atoms):
+                found.update(node.results)
+
+    visit(region)
+    return found
+
+
+class _Repeated(Exception):
+    """Raised if a region must run as a whole for one example after the other."""
+
+
+class _Batch:
+    """Computes nodes for all examples.
+
+    size    the number of examples
+    examples  for each value of one example, that of all
+    copier    copies nodes that are not changed
+    """
+
+    def __init__(self, size: Dim, examples: Known, copier: Rewriter):
+        self._size, self._copier = size, copier
+        self._known: Known = dict(examples)
+        """For each value of the region that was computed: what it has become.  Values from outside stay."""
+        self._mapped: set[Value] = set(examples)
+        """The values of the region that depend on the example."""
+        self._undefined: set[Atom] = set()
+        """The results of `undef`, which nothing uses."""
+
+    def nodes(self, b: Builder, nodes: Sequence[Node]) -> None:
+        around = b.loc
+        for node in nodes:
+            b.loc = node.loc
+            self._node(b, node)
+        b.loc = around
+
+    def for_all(self, b: Builder, atom: Atom) -> Atom:
+        """Return the atom of all examples that an atom of one example has become."""
+        new = became(atom, self._known)
+        return new if self._is_mapped(atom) else repeated(b, new, self._size)
+
+    def _is_mapped(self, atom: Atom) -> bool:
+        return isinstance(atom, Value) and atom in self._mapped
+
+    def _became(self, node: Node, results: Sequence[Atom], mapped: bool | Sequence[bool]) -> None:
+        """Note what the results of a node have become, and which of them depend on the example."""
+        flags = [mapped] * len(results) if isinstance(mapped, bool) else mapped
+        for old, new, depends in zip(node.results, results, flags, strict=True):
+            self._note(old, new, depends)
+            if isinstance(new, Value):
+                new.hint = old.hint
+
+    def _note(self, old: Value, new: Atom, mapped: bool) -> None:
+        self._known[old] = new
+        (self._mapped.add if mapped else self._mapped.discard)(old)
+
+    def _node(self, b: Builder, node: Node) -> None:
+        op = node.op
+        flags = [self._is_mapped(atom) for atom in node.operands]
+        inside = {inner.op.effect for region in node.regions for inner in walk(region) if not isinstance(inner.op, Check)}
+        if isinstance(op, (Attach, Write)) or Effect.WRITES in inside:
+            self._check_write(node, flags)
+            raise _Repeated
+        calls = (op.effect is Effect.HOST and not isinstance(op, (Check, Draw))) or Effect.HOST in inside
+        if isinstance(op, Undef) and isinstance(node.result.type, TensorType):
+            self._undefined.add(node.result)
+            type_ = node.result.type
+            self._became(node, [b.emit(Undef((type_.with_shape((self._size, *type_.shape)),)))], mapped=True)
+            return
+        if not any(flags) and not any(self._is_mapped(x) for region in node.regions for x in free_of(region)) and not calls:
+            self._became(node, self._copier.copy(b, node, self._known), mapped=False)
+            return
+        match op:
+            case If() if not calls:
+                self._masked_choice(b, node) if flags[0] and _of_tensors(node) else self._choice(b, node)
+            case For() if not any(flags[:3]) and not calls:
+                self._loop(b, node, node.operands[:3], node.operands[3:])
+            case While() if not calls:
+                self._loop(b, node, (), node.operands)
+            case Cell(symbol="", rule="") if not calls:
+                self._cell(b, node)
+            case Group():
+                self._became(node, [b.emit(op, *(self.for_all(b, atom) for atom in node.operands))], mapped=True)
+            case Item():
+                self._became(node, [b.emit(op, became(node.operands[0], self._known))], mapped=True)
+            case _:
+                operands = [became(atom, self._known) for atom in node.operands]
+                results = None if node.regions else op.batch(b, node, operands, flags, self._size)
+                if results is None:
+                    results = self.loop(b, [node], node.results)
+                self._became(node, results, mapped=True)
+
+    @staticmethod
+    def _check_write(node: Node, flags: Sequence[bool]) -> None:
+        if isinstance(node.op, Write) and any(flags):
+            raise errors.WRITTEN_IN_BATCH.at(node.loc, f"`@{node.op.symbol}` is written, and the value depends on the example")
+
+    # -- a loop over the examples ------------------------------------------------------------------------------------------
+    def loop(self, b: Builder, nodes: Sequence[Node], results: Sequence[Atom]) -> list[Atom]:
+        """Append a loop over the examples that runs nodes for one after the other; return what it computes for all of them.
+
+        results  atoms that the nodes compute, or that come from before
+        """
+        for node in walk(Region((), tuple(nodes), ())):
+            if isinstance(node.op, NonZero) and node.op.size:
+                raise errors.RAGGED_BATCH.at(node.loc, f"the size of what `{node.op.name}` gives depends on the example")
+            self._check_write(node, [self._is_mapped(atom) for atom in node.operands])
+        index = Value(scalar(I64), "i")
+        types = [_tensor(atom.type) for atom in results]
+        totals = [type_.with_shape((self._size, *type_.shape)) for type_ in types]
+        rows = [Value(type_, getattr(atom, "hint", "y")) for type_, atom in zip(totals, results, strict=True)]
+        inner = b.inner()
+        here = dict(self._known)
+        for value in free_values(nodes, results):
+            if value in self._mapped:
+                here[value] = inner.gather(self._known[value], index, axis=0, hint=value.hint)
+        self._copier.nodes(inner, nodes, here)
+        yields = [inner.set_row(row, index, became(atom, here)) for row, atom in zip(rows, results, strict=True)]
+        bounds = [_number(0), self._count(b), _number(1)]
+        made = b.emit_node(For(), [*bounds, *(b.zeros(type_) for type_ in totals)], regions=[inner.finish(yields, [index, *rows])])
+        return list(made.results)
+
+    def _count(self, b: Builder) -> Atom:
+        """Return the number of examples as a number of the program."""
+        if isinstance(self._size, int):
+            return _number(self._size)
+        return b.sum(b.broadcast(_number(1), to=tensor(I64, (self._size,))), axes=(0,))
+
+    # -- regions whose course does not depend on the example -----------------------------------------------------------------
+    def _choice(self, b: Builder, node: Node) -> None:
+        sides = [self._region(b, region) for region in node.regions]
+        mapped = [any(flags) for flags in zip(*(self._flags(region) for region in node.regions), strict=True)]
+        regions = [self._finished(inner, region, (), mapped) for inner, region in zip(sides, node.regions, strict=True)]
+        self._became(node, b.emit_node(node.op, [became(node.operands[0], self._known)], regions=regions).results, mapped)
+
+    def _cell(self, b: Builder, node: Node) -> None:
+        (region,) = node.regions
+        mapped = [self._is_mapped(atom) for atom in node.operands]
+        operands, params = self._carried(b, node.operands, region.params, mapped)
+        inner = self._region(b, region)
+        found = self._flags(region)
+        made = b.emit_node(node.op, operands, regions=[self._finished(inner, region, params, found)])
+        self._became(node, made.results, found)
+
+    def _loop(self, b: Builder, node: Node, bounds: Sequence[Atom], initial: Sequence[Atom]) -> None:
+        """Append a `for` or `while` that all examples go through together; one whose test depends on the example is run for each."""
+        body = node.regions[-1]
+        own = len(bounds) and 1  # the index of a `for` is the same for all examples
+        mapped = [self._is_mapped(atom) for atom in initial]
+        while True:  # what a round yields may depend on the example where the initial value does not
+            operands, params = self._carried(b, initial, body.params[own:], mapped)
+            index = [Value(scalar(I64), body.params[0].hint)] if own else []
+            for old, new in zip(body.params, index, strict=False):
+                self._note(old, new, mapped=False)
+            inner = [self._region(b, region) for region in node.regions]
+            found = [a or other for a, other in zip(mapped, self._flags(body), strict=True)]
+            if found == mapped:
+                break
+            mapped = found
+        if not own and any(self._flags(node.regions[0])):
+            if _of_tensors(node):
+                self._masked_loop(b, node)
+            else:
+                self._became(node, self.loop(b, [node], node.results), mapped=True)
+            return
+        regions = [self._finished(each, region, [*index, *params], mapped if region is body else [False])
+                   for each, region in zip(inner, node.regions, strict=True)]
+        given = [became(atom, self._known) for atom in bounds]
+        self._became(node, b.emit_node(node.op, [*given, *operands], regions=regions).results, mapped)
+
+    # -- regions whose course depends on the example ---------------------------------------------------------------------------
+    def _masked_choice(self, b: Builder, node: Node) -> None:
+        """Append an `if` for each side, which is run if an example takes it, and choose for each example.
+
+        On a side, an example that does not take it has the operands of one that does: so nothing fails and no NaN arises because of it.
+        """
+        condition = became(node.operands[0], self._known)
+        chosen: list[Sequence[Atom]] = []
+        for region, taken in zip(node.regions, (condition, b.logical_not(condition)), strict=True):
+            inner, other = b.inner(), b.inner()
+            found = self._for_those(inner, region, taken, [])
+            nothing = [other.zeros(tensor_type(atom)) for atom in found]
+            made = b.emit_node(If(), [b.any(taken, axes=(0,))], regions=[inner.finish(found), other.finish(nothing)])
+            chosen.append(made.results)
+        sides = zip(*chosen, *(region.results for region in node.regions), strict=True)
+        self._became(node, [y if one in self._undefined else x if other in self._undefined else _where(b, condition, x, y)
+                            for x, y, one, other in sides], mapped=True)
+
+    def _masked_loop(self, b: Builder, node: Node) -> None:
+        """Append a `while` that runs until the last example is done.  An example that is done keeps its values, and has the operands of one
+        that is not in what is computed.
+        """
+        test, body = node.regions
+        operands, params = self._carried(b, node.operands, body.params, [True] * len(node.operands))
+        going = Value(tensor(BOOL, (self._size,)), "going")
+        first = self._tested(b, test, operands)
+        inner, tested = b.inner(), b.inner()
+        found = self._for_those(inner, body, going, params)
+        kept = [_where(inner, going, x, param) for x, param in zip(found, params, strict=True)]
+        again = self._tested(inner, test, kept)
+        regions = [tested.finish([tested.any(going, axes=(0,))], [*params, going]), inner.finish([*kept, again], [*params, going])]
+        made = b.emit_node(While(), [*operands, first], regions=regions)
+        self._became(node, made.results[:-1], mapped=True)
+
+    def _tested(self, b: Builder, test: Region, carried: Sequence[Atom]) -> Atom:
+        """Append the test of a loop for all examples, on the values that they carry."""
+        for param, atom in zip(test.params, carried, strict=True):
+            self._note(param, atom, mapped=True)
+        self.nodes(b, test.nodes)
+        return self.for_all(b, test.results[0])
+
+    def _for_those(self, b: Builder, region: Region, going: Atom, params: Sequence[Value]) -> list[Atom]:
+        """Append the nodes of a region for the examples of which `going` is true; return what it yields, for all examples.
+
+        params  the parameters of the copy, if it is the body of a loop, which hold the values of all examples
+        """
+        place = b.arg_max(b.cast(going, to=I32), axis=0, to=I64)
+
+        def those(x: Atom) -> Atom:
+            return _where(b, going, x, b.stop_gradient(b.gather(x, place, axis=0)))
+
+        outer = {value: self._known[value] for value in free_of(region) if value in self._mapped}
+        for value, atom in (*outer.items(), *zip(region.params, params, strict=True)):
+            self._note(value, those(atom), mapped=True)
+        self.nodes(b, region.nodes)
+        found = [self.for_all(b, atom) for atom in region.results]
+        for value, atom in outer.items():
+            self._note(value, atom, mapped=True)
+        return found
+
+    def _carried(
+        self, b: Builder, operands: Sequence[Atom], params: Sequence[Value], mapped: Sequence[bool]
+    ) -> tuple[list[Atom], list[Value]]:
+        """Return the operands of a node and the parameters of its region, those that are mapped for all examples."""
+        given = [self.for_all(b, atom) if depends else became(atom, self._known) for atom, depends in zip(operands, mapped, strict=True)]
+        made = [Value(atom.type, param.hint) for atom, param in zip(given, params, strict=True)]
+        for old, new, depends in zip(params, made, mapped, strict=True):
+            self._note(old, new, depends)
+        return given, made
+
+    def _region(self, b: Builder, region: Region) -> Builder:
+        """Compute the nodes of a region, whose parameters are known, for all examples."""
+        inner = b.inner()
+        self.nodes(inner, region.nodes)
+        return inner
+
+    def _flags(self, region: Region) -> list[bool]:
+        """Return for each value that a region yields whether it depends on the example."""
+        return [self._is_mapped(atom) for atom in region.results]
+
+    def _finished(self, inner: Builder, region: Region, params: Sequence[Value], mapped: Sequence[bool]) -> Region:
+        results = [self.for_all(inner, atom) if depends else became(atom, self._known)
+                   for atom, depends in zip(region.results, mapped, strict=True)]
+        return inner.finish(results, params, region.loc)
+
+
+def _of_tensors(node: Node) -> bool:
+    """Return True if a node takes and gives tensors, and its regions use no others from outside."""
+    values = (*node.operands, *node.results, *(value for region in node.regions for value in free_of(region)))
+    return all(isinstance(value.type, TensorType) for value in values)
+
+
+def _where(b: Builder, condition: Atom, x: Atom, y: Atom) -> Atom:
+    """Return `x` for the examples of which the condition is true, `y` for the others; `y` may be one value for all."""
+    type_ = tensor_type(x)
+    mask = b.reshape(condition, to=tensor(BOOL, (type_.shape[0], *(1,) * (type_.rank - 1))))
+    return b.select(mask, x, y)
+
+
+def _number(value: int) -> Literal:
+    return Literal(value, scalar(I64))
+
+
+def _tensor(type_: Type) -> TensorType:
+    if not isinstance(type_, TensorType):
+        raise _Repeated
+    return type_
