@@ -122,13 +122,6 @@ __all__ = [
     "uint64", "uint8", "uintc", "uintp", "ushort", "value_and_grad", "vjp",
 ]
 
-_DERIVATIVES = "`ms.grad` of a gradient's entries, `ms.vjp` and `ms.jvp` give rows and columns of Jacobians and Hessians"
-INSTEAD = {
-    "jacfwd": _DERIVATIVES, "jacrev": _DERIVATIVES, "vmap": "write the axis of the batch out, as in `ops.bmm`",
-}
-"""For each missing MindSpore name that scripts often use: what to write instead."""
-
-
 tracebacks.install()
 _save_graphs()
 
@@ -153,7 +146,8 @@ LOADED_WHEN_USED: dict[str, str] = {
     "check_gradients": "adjoint.testing.gradient_check", "compare": "adjoint.testing.mode_comparison",
     "dataset": "adjoint.dataset", "explore": "adjoint.explorer.explore", "log": "adjoint.log",
     "mindrecord": "adjoint.mindrecord", "mint": "adjoint.mint", "numpy": "adjoint.numpy",
-    "operator": "adjoint.ops.own_operators", "Profiler": "adjoint.profiler", "profiler": "adjoint.profiler",
+    "operator": "adjoint.ops.own_operators", **dict.fromkeys(("hessian", "hvp", "jacfwd", "jacrev"), "adjoint.runtime.graphs.jacobians"),
+    "vmap": "adjoint.runtime.graphs.vmap", "Profiler": "adjoint.profiler", "profiler": "adjoint.profiler",
     "testing": "adjoint.testing", "train": "adjoint.train", "watch": "adjoint.watch",
     **dict.fromkeys(_TRAINING, "adjoint.train"),
     **dict.fromkeys(("from_dlpack", "frombuffer", "to_dlpack"), "adjoint.common.sharing"),

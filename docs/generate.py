@@ -27,6 +27,7 @@ from adjoint.foundation.settings import SETTINGS
 from adjoint.ir import ops
 from adjoint.ir.errors import Mistake
 from adjoint.ir.op import Op, registry
+from adjoint.ir.ops.control import RegionOp
 from adjoint.ir.ops.reduce import rounding_steps
 
 PARTS = (
@@ -106,6 +107,10 @@ def ops_page() -> str:
             attributes = ", ".join(op.attributes())
             lines += [f"### {op.name}", "", *_called(op), "```", f"{op.name}{f'  attributes: {attributes}' if attributes else ''}", "",
                       op.documentation(), "```", ""]
+    looped = [f"`{name}`" for name, op in registry().items() if op.batch is Op.batch and not issubclass(op, RegionOp)]
+    lines += ["## In a batch", "",
+              "These have no rule of their own under [`vmap`](transformations.md): a loop over the examples runs them.", "", _lines(looped),
+              ""]
     return "\n".join(lines)
 
 

@@ -96,6 +96,18 @@ net.layer.register_forward_hook(lambda cell, inputs, output: output * 2)
 run = jit(net)
 call = lambda: run(x)
 """),
+    "one by one": (1, """
+seen = []
+
+
+def keeps(row):
+    seen.append(row)
+    return row * 2
+
+
+run = ms.vmap(keeps)
+call = lambda: run(x)
+"""),
     "left the graph": (1, NET + """
 net.layer.register_forward_hook(lambda cell, inputs, output: output * 2)
 run = jit(net)

@@ -382,6 +382,7 @@ REST = """
 ms.tensor([1.0])
 ms.Tensor([1.0, 2.0]); ms.Tensor([1.0], ms.float32, (1,)); ms.Parameter(x, 'own'); ms.ParameterTuple([parameter]); ms.JitConfig()
 ms.mutable(x); ms.grad(function)(x); ms.value_and_grad(function)(x); ms.get_grad(((0, x), (1, y)), 0); ms.jvp(function, x, y)
+ms.vmap(function)(x); ms.jacrev(function)(x); ms.jacfwd(function)(x); ms.hessian(function)(x); ms.hvp(function, x, y)
 ms.manual_seed(1); ms.set_rng_state(ms.get_rng_state())
 ms.vjp(function, x); ms.jit(function)(x); ms.ms_function(function)(x); ms.jit_class(Own); ms.set_seed(1); ms.get_context('mode')
 ms.jit_stats(ms.jit(function))

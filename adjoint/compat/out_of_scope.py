@@ -14,8 +14,7 @@ _COMPLEX = "compute with the real and the imaginary part, each a tensor"
 _SPARSE = "dense tensors; `ops.gather` reads by indices"
 _FILES = "`save_checkpoint` and `load_checkpoint` for parameters, `adjoint dump-ir FILE.py:NAME --stage c --standalone` for C"
 _BAYESIAN = "a layer with a Parameter for each number of a `distribution.Normal`, whose `sample` gives the weights"
-_DERIVATIVES = "`grad` of a gradient's entries, `vjp` and `jvp` give rows and columns of Jacobians and Hessians"
-_BATCH = "write the axis of the batch out, as in `ops.bmm`"
+_DERIVATIVES = "`jvp` and `vjp`; `jacrev` and `hessian` give whole Jacobians and Hessians"
 _OPERATOR = "compose it of operators that are here, or compute it with NumPy on `x.asnumpy()` where no gradient is needed"
 _SHARDING = "each process holds the whole network: data parallelism is what is here"
 
@@ -41,7 +40,7 @@ NAMES = {
     **dict.fromkeys(("SparseSlice", "SparseTensorDenseAdd", "SparseTensorDenseMatmul", "SparseToDense"), _SPARSE),
     **dict.fromkeys(("load", "load_mindir", "save_mindir", "export_split_mindir", "obfuscate_ckpt",
                      "load_obf_params_into_net"), _FILES),
-    **dict.fromkeys(("jacfwd", "jacrev", "linearize", "Jvp", "Vjp"), _DERIVATIVES), "vmap": _BATCH,
+    **dict.fromkeys(("linearize", "Jvp", "Vjp"), _DERIVATIVES),
     **dict.fromkeys(("SymbolTree", "Node", "NodeType", "ScopedValue", "ValueType"), PLACES["rewrite"]),
     **dict.fromkeys(("MemPool", "PluggableAllocator", "use_mem_pool", "memory_replay"), _DEVICES),
     **dict.fromkeys(("Layout", "shard", "parameter_broadcast", "build_searched_strategy", "load_distributed_checkpoint",

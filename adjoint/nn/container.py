@@ -171,6 +171,8 @@ class SequentialCell(_Numbered):
 class CellList(_Numbered):
     """A list of cells, to be indexed and iterated over, not called."""
 
+    is_list = True
+
     def insert(self, index: int, cell: Cell) -> None:
         """Insert a cell before the one at `index`; an index out of range means an end."""
         if isinstance(index, bool) or not isinstance(index, int):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from adjoint.foundation.diagnostics import check_flag
 from adjoint.ir.types import BF16, F16, F32, DType
@@ -58,6 +58,9 @@ class Cell(CellValues):
 
     _direct: bool = False
     """Fast path: True if an eager call need only call construct: not the first call, no hooks, no `to_float`."""
+
+    is_list: ClassVar[bool] = False
+    """True for a Cell that is not called itself, but holds others: `vmap` of it calls one of them for each example."""
 
     _watched: frozenset[str] = frozenset()
     """The names of the attributes that graphs read: a change of one of them moves the epoch, a number by which graphs notice changes."""

@@ -43,7 +43,7 @@ from adjoint.runtime.execution.checks import Explanations, check_step
 from adjoint.runtime.execution.control import control_step
 from adjoint.runtime.execution.launches import add_when_reached, emitted, recorded_launch, straight
 from adjoint.runtime.execution.recorded import recorded_piece
-from adjoint.runtime.execution.run import Block, LoggingBlock, Run, Step
+from adjoint.runtime.execution.run import Block, LoggingBlock, Run, Step, is_constant
 from adjoint.runtime.execution.tiers import FirstForm, Runnable
 from adjoint.runtime.execution.written_calls import Part, Results, StraightPart, WrittenStep, written_call
 from adjoint.runtime.memory.op_plans import prepare
@@ -483,7 +483,8 @@ class _Binder:
         if isinstance(node.op, Check):
             add_when_reached(block, node, results, lambda run: check_step(node, operands, [True] * len(operands), self.explanations))
         else:
-            add_when_reached(block, node, results, lambda run: recorded_launch(node, operands, results, site))
+            logged = None if is_constant(node) else results
+            add_when_reached(block, node, logged, lambda run: recorded_launch(node, operands, results, site))
         return operands
 
     def row(self, block: LoggingBlock, piece: Straight, row: _Row, used: set[int]) -> None:
@@ -498,7 +499,8 @@ class _Binder:
             return
         if len(row.launches) == 1:
             (launch,), steps, index = row.launches, block.steps, row.begin  # that step is replaced when it is first reached
-            block.joined.add(lambda values, run: steps[index](values, run), launch.node, _range(launch.results))
+            made = None if is_constant(launch.node) else _range(launch.results)
+            block.joined.add(lambda values, run: steps[index](values, run), launch.node, made)
             _free(block.joined, launch.freed)
             return
         reference, begin, end = weakref.ref(block), row.begin, len(block.steps)  # weak: the block holds the step

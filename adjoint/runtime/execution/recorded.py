@@ -21,7 +21,7 @@ from adjoint.ir.plan import Slot, Straight, aliases
 from adjoint.ir.types import TensorType
 from adjoint.runtime.execution.checks import Explanations
 from adjoint.runtime.execution.recording import RecordedOp, Recording
-from adjoint.runtime.execution.run import Run, Step
+from adjoint.runtime.execution.run import Run, Step, is_constant
 from adjoint.runtime.execution.tables import table_step
 from adjoint.runtime.memory.machine import Memory
 from adjoint.runtime.memory.tuning import tuning
@@ -151,7 +151,8 @@ class _Logged:
             made = tuple(itertools.islice(results, len(launch.results)))
             if isinstance(launch.node.op, StopGradient):
                 made[0]._takes_gradient = False
-            yield made
+            if not is_constant(launch.node):
+                yield made
 
     def _results(self) -> list[Any]:
         recording, first = self.one_call.recording, len(self.given)

@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from adjoint.foundation.diagnostics import Diagnostic, InternalError, user_place
-from adjoint.ir.core import Node
+from adjoint.ir.core import Literal, Node
 from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.host import Apply, Observe
+from adjoint.ir.ops.shape import Broadcast
 from adjoint.runtime.process.tracer import Emitter, Recorder
 
-__all__ = ["Block", "Deviation", "Entered", "InlineHooks", "LoggedRun", "LoggingBlock", "Run", "Step", "LoggedPiece", "fits", "unfolded"]
+__all__ = ["Block", "Deviation", "Entered", "InlineHooks", "LoggedRun", "LoggingBlock", "Run", "Step", "LoggedPiece", "fits", "is_constant",
+           "unfolded"]
 
 _Entry = TypeVar("_Entry", bound=tuple[Any, ...])
 
@@ -183,6 +185,11 @@ class LoggedPiece(Protocol):
 def unfolded(log: Iterable[Any]) -> list[Any]:
     """Return a log with one entry for each node, as a replay needs it: a LoggedPiece is replaced by the entries of its nodes."""
     return [each for entry in log for each in ([entry] if isinstance(entry, tuple) else entry.entries())]
+
+
+def is_constant(node: Node) -> bool:
+    """Return True for a node that fills a tensor with a number: no log has it, since another graph may have it where this one has none."""
+    return isinstance(node.op, Broadcast) and isinstance(node.operands[0], Literal)
 
 
 Step = Callable[[list[Any], Run], None]

@@ -32,8 +32,8 @@ from adjoint.runtime.tensor.structure import RESULTS, arranged, leaves, replaced
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant, wrap
 
 __all__ = [
-    "GradOperation", "checked_sens", "differentiate", "differentiated", "function_identity", "get_grad", "grad", "value_and_grad",
-    "with_parameters",
+    "GradOperation", "check_position", "checked_sens", "differentiate", "differentiated", "function_identity", "get_grad", "grad",
+    "positions_of", "value_and_grad", "with_parameters",
 ]
 
 
@@ -323,7 +323,7 @@ def _weights(name: str, weights: Any) -> tuple[tuple[Parameter, ...], bool]:
                     f"but got {weights!r} of type {type(weights).__name__}.")
 
 
-def _positions(name: str, fn: Any, grad_position: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int]:
+def positions_of(name: str, fn: Any, grad_position: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int]:
     """Return the positions of the arguments to differentiate by.  Raise an error if the call has no such argument, or no tensor there.
 
     name           the public function, for messages
@@ -347,7 +347,7 @@ def _positions(name: str, fn: Any, grad_position: Any, args: tuple[Any, ...], kw
     return list(places)
 
 
-def _check_position(name: str, grad_position: Any) -> None:
+def check_position(name: str, grad_position: Any) -> None:
     places = grad_position if isinstance(grad_position, tuple) else (grad_position,)
     for place in places:
         if isinstance(place, bool) or not isinstance(place, int):
@@ -366,7 +366,7 @@ def _checked_arguments(name: str, fn: Any, grad_position: Any, weights: Any, **f
     if grad_position is None and weights is None:
         raise ValueError(f"For '{name}', 'grad_position' and 'weights' must not both be None.")
     if grad_position is not None:
-        _check_position(name, grad_position)
+        check_position(name, grad_position)
     _weights(name, weights)
     for argument, value in flags.items():
         check_flag(name, argument, value)
@@ -399,7 +399,7 @@ def _gradient_function(
         sens = None
         if sens_param:
             args, kwargs, sens = _without_sens(name, args, kwargs)
-        positions = [] if grad_position is None else _positions(name, fn, grad_position, args, kwargs)
+        positions = [] if grad_position is None else positions_of(name, fn, grad_position, args, kwargs)
         asked, single = _weights(name, weights)
         result, inputs, params = differentiate(fn, args, kwargs, positions, asked, sens=sens, has_aux=has_aux,
                                                valued=with_value or has_aux)

@@ -32,7 +32,7 @@ from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.structure import CONTAINERS, RESULTS, arranged, leaves
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
-__all__ = ["Pullback", "jvp", "vjp"]
+__all__ = ["Pullback", "jvp", "ran", "vjp"]
 
 
 class Pullback:
@@ -113,7 +113,7 @@ _Pull = Callable[[Sequence[Tensor]], tuple[list[Any], list[Tensor]]]
 """A function from the cotangents of the outputs to two lists: gradients of the arguments, each in its structure, and of the weights."""
 
 
-def _ran(
+def ran(
     fn: Any, args: tuple[Any, ...], positions: Sequence[int], weights: Sequence[Parameter], has_aux: bool
 ) -> tuple[Any, list[Tensor], _Pull]:
     """Run `fn` on the tape (the recording of this thread's operations).
@@ -162,7 +162,7 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
     _check_tensors("vjp", "inputs", inputs)
     check_flag("vjp", "has_aux", has_aux)
     asked, single = _weights("vjp", weights)
-    result, outputs, pull = _ran(fn, inputs, range(len(inputs)), asked, has_aux)
+    result, outputs, pull = ran(fn, inputs, range(len(inputs)), asked, has_aux)
     first, aux = _parts(result, has_aux)
 
     def vjp_fn(*v: Any) -> Any:
@@ -205,7 +205,7 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
     if not positions:
         raise TypeError(f"For 'jvp', there must be a Tensor among the 'inputs', but got {inputs!r}.")
     direction = [s for i in positions for s in _direction(args[i], vectors[i])]
-    result, outputs, pull = _ran(fn, args, positions, (), has_aux)
+    result, outputs, pull = ran(fn, args, positions, (), has_aux)
 
     def pulled(*cotangents: Tensor) -> Any:
         return tuple(leaves(pull(cotangents)[0], Tensor))

@@ -13,5 +13,8 @@ Guards are the conditions under which a graph may run again, such as that a glob
     calls      how a call finds its graph, and how it runs
     parsed     methods of this package that are parsed like the user's functions
     jit        the decorator; here a call begins
+    transformations  functions of the library that run as graphs, or as they are
+    vmap       functions of a batch of examples
+    jacobians  Jacobians and Hessians
     jit_stats  how the calls of a function ran, as a report
 """

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from adjoint.foundation import collector
+from adjoint.foundation.diagnostics import CompileError
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.cells.inputs import check_call
 from adjoint.runtime.execution.call_functions import NOT_RUN
@@ -57,6 +58,9 @@ class CompiledFunction:
     shared    the cache of graphs that it shares with other functions of the same code; None if it shares none
     graphs    the cache of the graphs of this function alone
     """
+
+    is_optional = False
+    """True if the function itself runs where its graph cannot be made."""
 
     def __init__(self, function: Callable[..., Any], graphs: Graphs, shared: SharedGraphs | None):
         self.function, self.graphs, self.shared = function, graphs, shared
@@ -148,6 +152,7 @@ class CompiledCell:
     """
 
     shared: None = None
+    is_optional = False
 
     def __init__(self, cell: Cell):
         self.function = cell
@@ -454,12 +459,17 @@ def gradient(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], posit
         compiled = _compiled_in_graph_mode(function)
         if compiled is None:
             return None
-    if compiled.shared is not None:
-        try:
-            return _gradient(compiled.shared_call(args, kwargs), count, positions, weights, has_aux, valued)
-        except NotShared as refused:
-            compiled.refused(refused)
-    return _gradient(compiled.own_call(args, kwargs), count, positions, weights, has_aux, valued)
+    try:
+        if compiled.shared is not None:
+            try:
+                return _gradient(compiled.shared_call(args, kwargs), count, positions, weights, has_aux, valued)
+            except NotShared as refused:
+                compiled.refused(refused)
+        return _gradient(compiled.own_call(args, kwargs), count, positions, weights, has_aux, valued)
+    except CompileError:
+        if not compiled.is_optional:
+            raise
+        return None
 
 
 def _gradient(call: _Call, count: int, positions: Sequence[int], weights: Sequence[Parameter], has_aux: bool,

@@ -25,6 +25,7 @@
     cell_boundary      the arguments and results of a cell's call, rebuilt from tensors
     cell_calls         CellCalls: calls of cells
     gradients          Gradients: `grad`, `vjp` and related functions
+    batches            Batches: `vmap`
     returned           Returned: the pattern from which each run makes the function's result
     world              GraphWorld: the runtime as the frontend sees it
     lowering           Lowering: the parts, put together

@@ -24,12 +24,14 @@ from adjoint.frontend.control.branches import Unreachable
 from adjoint.frontend.lowerer import Lowerer
 from adjoint.frontend.world import Kind
 from adjoint.ir.core import Function, Module, Region, Value, tensor_type
+from adjoint.passes.differentiate import without_batches
 from adjoint.passes.escapes import with_escapes
 from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.inputs.outline import outlined
 from adjoint.runtime.graphs.inputs.templates import Template
 from adjoint.runtime.graphs.lowering.assumptions import Assumptions, CountedSize, Counts
+from adjoint.runtime.graphs.lowering.batches import Batches
 from adjoint.runtime.graphs.lowering.categories import value_slot
 from adjoint.runtime.graphs.lowering.cell_calls import CellCalls
 from adjoint.runtime.graphs.lowering.cuts import Cuts
@@ -292,6 +294,7 @@ class Lowering:
         ForwardHooks      forward hooks of cells
         CellCalls         calls of cells                                          their sites
         Gradients         `grad`, `vjp`
+        Batches           `vmap`
 
     Three interfaces lead to it.  Ops and cells call this object, the thread's tracer; the frontend calls a `GraphWorld`; tensors of the
     graph call their `Owner`.  The last two are made before the parts and get their methods when the parts exist.
@@ -323,6 +326,7 @@ class Lowering:
         forward_hooks = ForwardHooks(regions, values, hosts, guards, assumptions, frontend.aliases)
         cells = self._cells = CellCalls(regions, symbols, values, guards, objects, hosts, forward_hooks, assumptions, frontend)
         gradients = Gradients(owner, regions, symbols, values, guards, frontend)
+        batches = Batches(regions, values, frontend)
 
         world.connect(values, hosts, numbers, reads, python, objects, instances, cells)
         owner.regions, owner.made, owner.aliases = regions, made, frontend.aliases
@@ -340,6 +344,7 @@ class Lowering:
         self.new_object, self.keep_attribute = instances.new_object, instances.keep_attribute
         self.read_attribute, self.read_numbers, self.read_setting = reads.read_attribute, reads.read_numbers, reads.read_setting
         self.call_cell, self.differentiate, self.record = cells.call_cell, gradients.differentiate, gradients.record
+        self.batch = batches.batch
 
     @property
     def loc(self) -> Loc:
@@ -412,8 +417,11 @@ class Lowering:
         results = values.atoms((*found, *(leaves[i] for i in written)))
         body, _ = with_escapes(Region(tuple(params), tuple(regions.builder.nodes), tuple(results)))
         function = Function(subject.symbol, body, loc=subject.loc)
-        module = Module({s: x.type for s, x in symbols.tensors.items()}, dict(symbols.declared), {subject.symbol: function})
-        graph = Graph(module, subject.symbol, symbols.tensors, symbols.hosts, self._cells.sites, tuple(self._made.cells))
+        parsed = Module({s: x.type for s, x in symbols.tensors.items()}, dict(symbols.declared), {subject.symbol: function})
+        whole, cells = without_batches(function, parsed)
+        module = parsed if whole is function else parsed.with_function(whole)
+        sites = {**self._cells.sites, **{new: self._cells.sites[old] for new, old in cells.items() if old in self._cells.sites}}
+        graph = Graph(module, subject.symbol, symbols.tensors, symbols.hosts, sites, tuple(self._made.cells))
         return Lowered(graph, self.guards, outline, written, self._assumptions.taken, self._assumptions.sites, self.python.begun(),
                        symbols.rewritten(), tuple(self._assumptions.counted), subject.counts.exact)
 

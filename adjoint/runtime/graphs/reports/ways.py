@@ -88,7 +88,9 @@ EAGERLY = Way("eagerly", False, "The function runs in the place of its graph, as
 LEFT = Way("left the graph", False, "A hook has returned or changed something that the graph was not made for. The call goes on in the "
            "graph for that, from where it was; what had run before is run again, but for hooks and other effects.")
 
-WAYS = (ONE_FUNCTION, LOOKED, GRADIENT, PIECES, PARSED, NEW_SIZE, COUNTED, RECORDED, TWO_PARTS, PATH, EAGERLY, LEFT)
+ONE_BY_ONE = Way("one by one", False, "What `vmap` or a Jacobian is made of runs in Python, for one example or one row after the other.")
+
+WAYS = (ONE_FUNCTION, LOOKED, GRADIENT, PIECES, PARSED, NEW_SIZE, COUNTED, RECORDED, TWO_PARTS, PATH, EAGERLY, LEFT, ONE_BY_ONE)
 
 # -- reasons ---------------------------------------------------------------------------------------------------------------
 NONE = Reason("none", "")
@@ -114,8 +116,10 @@ COUNTS = Reason("counted size", "values decide a size in it, and {}", "Call what
 RECORDED_WITH_HOOKS = Reason("recorded with hooks", "a gradient is taken of what calls it, and forward hooks run in it",
                              "Put the call that takes the gradient under `jit` too.")
 
+NOT_PARSED = Reason("not parsed", "the function of one example is not run as a graph: {}")
+
 REASONS = (NONE, FIRST_CALLS, WRITTEN, SHARED, RESULT, CODE_OF_THE_USER, NOT_OPTIMISED, WAITING_HOOK, RECORDED_AROUND, NEEDS_TAPE,
-           SIZE_ONCE, HOOK_CHANGES, OFTEN_LEFT, ALWAYS_CALLED, NOT_OBSERVABLE, COUNTS, RECORDED_WITH_HOOKS)
+           SIZE_ONCE, HOOK_CHANGES, OFTEN_LEFT, ALWAYS_CALLED, NOT_OBSERVABLE, COUNTS, RECORDED_WITH_HOOKS, NOT_PARSED)
 
 # -- causes ----------------------------------------------------------------------------------------------------------------
 FIRST = Cause("first call", "The function has no graph yet.")

@@ -256,9 +256,20 @@ def dropped() -> JitStats:
     return called(run, lambda: run(ones(3)))
 
 
+def one_by_one() -> JitStats:
+    seen: list[Any] = []
+
+    def keeps(row: Tensor) -> Tensor:
+        seen.append(row)
+        return row * 2
+
+    run = ms.vmap(keeps)
+    return called(run, lambda: run(ones(2, 3)))
+
+
 PROVOKED = [whole, looked, gradient, as_parsed, new_size, recorded, two_parts, often_left, left, written, shared, result, users_code,
             waiting, needs_tape, always, not_observable, recorded_with_hooks, by_count, arguments, attributes, objects, floats, sizes,
-            hook_results, dropped]
+            hook_results, dropped, one_by_one]
 
 
 @pytest.fixture(scope="module")

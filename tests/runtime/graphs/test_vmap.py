@@ -1,0 +1,355 @@
+"""`vmap` against the loop over the examples that it means: numbers, gradients and calls of hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import adjoint as ms
+from adjoint import CompileError, Parameter, Tensor, grad, hessian, hvp, jacfwd, jacrev, jit, jit_stats, nn, ops, vmap
+from adjoint.foundation.made import counted
+from adjoint.runtime.tensor.structure import leaves
+
+
+def examples(seed: int = 0, *shape: int) -> Tensor:
+    return Tensor(np.random.default_rng(seed).standard_normal(shape or (5, 3)).astype(np.float32))
+
+
+WEIGHT = np.random.default_rng(1).standard_normal((3, 3)).astype(np.float32)
+
+
+def product(x: Tensor) -> Tensor:
+    return ops.tanh(x @ Tensor(WEIGHT))
+
+
+def several(x: Tensor) -> Any:
+    return {"sum": x.sum(), "parts": (x * 2, [x[0], 3.0])}
+
+
+def branch(x: Tensor) -> Tensor:
+    if x.sum() > 0:
+        return ops.log(x.sum()) + x
+    return ops.exp(x)
+
+
+def newton(x: Tensor) -> Any:
+    y, rounds = ops.abs(x) + 0.5, 0
+    while ops.abs(y * y - 2.0).max() > 1e-4:
+        y = y - (y * y - 2.0) / (2.0 * y)
+        rounds = rounds + 1
+    return y, rounds
+
+
+def loop(x: Tensor) -> Tensor:
+    for _ in range(3):
+        x = ops.sin(x @ Tensor(WEIGHT))
+    return x.sum()
+
+
+def grows(x: Tensor) -> Tensor:
+    x = ops.abs(x) + 0.1
+    while x.sum() < 10.0:
+        x = x * 1.5 + 0.1
+    return x.sum()
+
+
+def written(x: Tensor) -> Tensor:
+    y = x * 1
+    y[0] = x.sum()
+    return y * y
+
+
+def ordered(x: Tensor) -> Any:
+    values, places = ops.topk(x, 2)
+    return values.sum(), places, ops.cumsum(x, 0), ops.softmax(x, -1)
+
+
+def own_jacobian(x: Tensor) -> Tensor:
+    return jacrev(product)(x)
+
+
+def branch_sum(x: Tensor) -> Tensor:
+    return branch(x).sum()
+
+
+WHOLE = [product, several, branch, newton, loop, grows, written, ordered, own_jacobian, grad(loop), grad(branch_sum), grad(grows)]
+
+
+def same(one: Any, other: Any) -> None:
+    here, there = leaves(one, Tensor), leaves(other, Tensor)
+    assert len(here) == len(there) > 0
+    for x, y in zip(here, there, strict=True):
+        assert x.type is y.type
+        assert x.asnumpy().tobytes() == y.asnumpy().tobytes()
+
+
+@pytest.mark.parametrize("fn", WHOLE)
+def test_it_is_the_loop_over_the_examples(fn: Callable[..., Any]) -> None:
+    x = examples()
+    mapped = vmap(fn)
+    jit_stats(mapped)
+    found = mapped(x)
+    same(found, vmap(fn, randomness="different")(x))
+    assert "one by one" not in jit_stats(mapped).ways
+    same(jit(lambda x: vmap(fn)(x))(x), found)  # inside of another graph
+    same(vmap(fn, chunk_size=2)(x), found)
+
+
+def test_gradients_go_through_it() -> None:
+    x = examples()
+    for fn in (product, loop, branch, written):
+        def total(x: Tensor, fn: Any = fn) -> Tensor:
+            return vmap(fn)(x).sum()
+
+        def literal(x: Tensor, fn: Any = fn) -> Tensor:
+            return ops.stack([fn(x[i]) for i in range(5)]).sum()
+
+        wanted = grad(literal)(x).asnumpy()
+        for taken in (grad(total), jit(grad(total)), grad(jit(total))):
+            np.testing.assert_allclose(taken(x).asnumpy(), wanted, rtol=1e-5, atol=1e-6)
+
+
+class Layers(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Dense(3, 4), nn.Dense(4, 2)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.second(ops.relu(self.first(x)))
+
+
+def test_gradients_of_each_example_by_weights() -> None:
+    net, x = Layers(), examples()
+    taken = grad(lambda x: net(x).sum(), None, net.trainable_params())
+    same(vmap(taken)(x), vmap(taken, randomness="different")(x))
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_hooks_are_called_for_each_example(mode: int) -> None:
+    net, x, events = Layers(), examples(), list[Any]()
+
+    def seen(kind: str) -> Any:
+        return lambda cell, *values: events.append((kind, [v.asnumpy().tobytes() for v in leaves(values, Tensor)]))
+
+    def loss(x: Tensor) -> Tensor:
+        return net(x).sum()
+
+    ms.set_context(mode=mode)
+    try:
+        mapped, literal = vmap(grad(loss)), vmap(grad(loss), randomness="different")
+        same(mapped(x), literal(x))
+        handles = [net.first.register_forward_pre_hook(seen("before")), net.first.register_forward_hook(seen("forward")),
+                   net.first.register_backward_pre_hook(seen("gradient of the result")), net.first.register_backward_hook(seen("backward"))]
+        wanted = literal(x)
+        expected, events[:] = list(events), []
+        same(mapped(x), wanted)
+        for kind in ("before", "forward", "gradient of the result", "backward"):
+            assert [e for e in events if e[0] == kind] == [e for e in expected if e[0] == kind]
+            assert sum(e[0] == kind for e in events) == 5
+        for handle in handles:
+            handle.remove()
+        events.clear()
+        mapped(x)
+        assert not events
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+def test_callbacks_on_values_and_rules_of_cells() -> None:
+    x, events = examples(), list[bytes]()
+
+    def doubled(gradient: Any) -> Any:
+        (gradient,) = gradient if isinstance(gradient, tuple) else (gradient,)
+        events.append(gradient.asnumpy().tobytes())
+        return gradient * 2
+
+    hook = ops.HookBackward(doubled)
+
+    class Ruled(nn.Cell):
+        def construct(self, x: Tensor) -> Tensor:
+            return x * x
+
+        def bprop(self, x: Tensor, out: Tensor, dout: Tensor) -> Any:
+            return (dout * x * 5,)
+
+    ruled = Ruled()
+
+    def with_operator(x: Tensor) -> Tensor:
+        return (hook(x) * x).sum()
+
+    def with_callback(x: Tensor) -> Tensor:
+        y = x * 3
+        y.register_hook(doubled)
+        return (y * x).sum()
+
+    def with_rule(x: Tensor) -> Tensor:
+        return ruled(x).sum()
+
+    for fn in (with_operator, with_callback, with_rule):
+        events.clear()
+        wanted = vmap(grad(fn), randomness="different")(x)
+        expected, events[:] = list(events), []
+        same(vmap(grad(fn))(x), wanted)
+        assert events == expected
+
+
+def test_functions_that_cannot_be_parsed_run_one_by_one() -> None:
+    calls: list[Any] = []
+
+    def keeps(x: Tensor) -> Tensor:
+        calls.append(x.shape)
+        return x * 2
+
+    mapped, x = vmap(keeps), examples()
+    jit_stats(mapped)
+    np.testing.assert_array_equal(mapped(x).asnumpy(), 2 * x.asnumpy())
+    assert calls == [(3,)] * 5
+    (way,) = jit_stats(mapped).graphs[-1].ways
+    assert way.way == "one by one" and "E217" in way.why
+
+
+def test_functions_made_again_lower_nothing() -> None:
+    def go(x: Tensor) -> Tensor:
+        return vmap(grad(lambda x: (x * x).sum()))(x)
+
+    x = examples()
+    for _ in range(2):
+        go(x)
+    before = counted()["lowerings"]
+    for _ in range(2):
+        go(x)
+    assert counted()["lowerings"] == before
+
+
+def test_an_ensemble() -> None:
+    cells = nn.CellList([nn.Dense(3, 2), nn.Dense(3, 2)])
+    x, y = examples(), examples(0, 2, 4, 3)
+    np.testing.assert_array_equal(vmap(cells, in_axes=None)(x).asnumpy(), np.stack([cell(x).asnumpy() for cell in cells]))
+    np.testing.assert_array_equal(vmap(cells)(y).asnumpy(), np.stack([cell(each).asnumpy() for cell, each in zip(cells, y, strict=True)]))
+    with pytest.raises(ValueError, match="as many Cells as there are examples, 5, but it has 2"):
+        vmap(cells)(x)
+
+
+def test_axes() -> None:
+    x, y = examples(0, 2, 3), examples(1, 3)
+
+    def add(a: Any, b: Any) -> Any:
+        return a + b
+
+    assert vmap(add, (0, None))(x, y).shape == (2, 3)
+    assert vmap(add, (-1, 0), 1)(x, y).shape == (2, 3)
+    assert vmap(lambda a, b: (a, b * 2), (0, None), (1, None))(x, y)[1].shape == (3,)
+    assert vmap(lambda pair, b: pair[0] + pair[1] + b, ((0, None), None))((x, y), 2.0).shape == (2, 3)
+    assert vmap(vmap(add, (0, None)), (None, 0))(y, x).shape == (2, 3, 3)
+
+
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda x: vmap(3), TypeError, "'fn' must be a function or a Cell"),
+    (lambda x: vmap(ops.sin, 1.5), RuntimeError, "'in_axes' must be an int or None, but got 1.5"),
+    (lambda x: vmap(ops.sin, None), RuntimeError, "'in_axes' must have an axis"),
+    (lambda x: vmap(ops.sin, 0, (None,)), RuntimeError, "'out_axes' must have an axis"),
+    (lambda x: vmap(ops.sin, 2)(x), RuntimeError, r"must be in \[-2, 2\) for a tensor of 2 dimensions, but got 2"),
+    (lambda x: vmap(ops.sin, 0, 4)(x), RuntimeError, r"'out_axes' must be in \[-2, 2\)"),
+    (lambda x: vmap(ops.add)(x, x[0]), RuntimeError, "as many examples, but got 5 and 3"),
+    (lambda x: vmap(ops.add, (0,))(x, x), RuntimeError, "for each of the 2 arguments"),
+    (lambda x: vmap(lambda a: (a, a), 0, (0, 1, 0))(x), RuntimeError, "for each of the 2 results"),
+    (lambda x: vmap(ops.add)(x, 2.0), RuntimeError, "must be a Tensor, but got 2.0"),
+    (lambda x: vmap(ops.sin, 0, (None, 0))(x), RuntimeError, "for each of the 1 results"),
+    (lambda x: vmap(lambda a: (a, a), 0, (0, None))(x), RuntimeError, "it depends on the example"),
+    (lambda x: vmap(ops.sin, randomness="other"), ValueError, "'randomness' must be one of"),
+    (lambda x: vmap(ops.sin, chunk_size=0), ValueError, "'chunk_size' must be an int of at least 1"),
+    (lambda x: vmap(lambda a: a + ops.rand(3), randomness="error")(x), RuntimeError, "draws random numbers"),
+    (lambda x: vmap(lambda a: a[a > 0])(x), RuntimeError, "shape depends on values"),
+])
+def test_mistakes(call: Callable[..., Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call(examples())
+
+
+def test_a_parameter_that_is_written() -> None:
+    total = Parameter(Tensor(np.zeros(3, np.float32)), name="total")
+
+    def counts(x: Tensor) -> Tensor:
+        ops.assign_add(total, Tensor(np.ones(3, np.float32)))
+        return x + total
+
+    x = examples()
+    found = vmap(counts)(x)
+    np.testing.assert_array_equal(found.asnumpy(), x.asnumpy() + np.arange(1, 6, dtype=np.float32)[:, None])
+    assert total.asnumpy().tolist() == [5, 5, 5]
+
+    def keeps(x: Tensor) -> Tensor:
+        ops.assign(total, x)
+        return x
+
+    with pytest.raises(CompileError, match="E148"):
+        vmap(keeps)(x)
+
+
+def test_random_numbers() -> None:
+    def noisy(x: Tensor) -> Tensor:
+        return x * 0 + ops.rand(3)
+
+    x = examples()
+    same_for_all = vmap(noisy)(x).asnumpy()
+    assert (same_for_all == same_for_all[0]).all()
+    ms.set_seed(3)
+    different = vmap(noisy, randomness="different")(x).asnumpy()
+    ms.set_seed(3)
+    np.testing.assert_array_equal(different, np.stack([noisy(row).asnumpy() for row in x]))
+
+
+# Jacobians.
+
+
+def energy(x: Tensor) -> Tensor:
+    return (ops.sin(x) * x * x).sum() + x[0] * x[1] * x[2]
+
+
+def test_jacobians_and_hessians() -> None:
+    x = examples(0, 3)
+    values = x.asnumpy().astype(np.float64)
+    wanted = np.array([[(1 - np.tanh(values @ WEIGHT)[j] ** 2) * WEIGHT[i, j] for i in range(3)] for j in range(3)])
+    for taken in (jacrev(product), jacfwd(product), jit(jacrev(product))):
+        np.testing.assert_allclose(taken(x).asnumpy(), wanted, rtol=1e-5)
+    second = np.diag(2 * np.sin(values) + 4 * values * np.cos(values) - values**2 * np.sin(values))
+    for i, j, k in ((0, 1, 2), (0, 2, 1), (1, 2, 0)):
+        second[i, j] = second[j, i] = values[k]
+    for taken in (hessian(energy), jacfwd(jacrev(energy)), jacrev(grad(energy)), jit(hessian(energy))):
+        np.testing.assert_allclose(taken(x).asnumpy(), second, rtol=1e-4, atol=1e-5)
+    gradient, along = hvp(energy, x, x)
+    np.testing.assert_allclose(gradient.asnumpy(), grad(energy)(x).asnumpy(), rtol=1e-6)
+    np.testing.assert_allclose(along.asnumpy(), second @ values, rtol=1e-4, atol=1e-5)
+
+
+def test_structures_of_jacobians() -> None:
+    x, y = examples(0, 3), examples(1, 2)
+
+    def two(x: Tensor, y: Tensor) -> Any:
+        return x * x, y.sum() * x.sum()
+
+    by_both = jacrev(two, (0, 1))(x, y)
+    assert [[part.shape for part in each] for each in by_both] == [[(3, 3), (3, 2)], [(3,), (2,)]]
+    assert [part.shape for part in jacrev(two)(x, y=y)] == [(3, 3), (3,)]
+    jacobian, other = jacrev(two, 0, True)(x, y)
+    assert jacobian.shape == (3, 3) and other.shape == ()
+    for call, error in ((lambda: jacrev(two, 2)(x, y), ValueError), (lambda: jacrev(two, "x"), TypeError), (lambda: jacrev(3), TypeError),
+                        (lambda: jacrev(lambda x: x > 0)(x), TypeError), (lambda: hvp(energy, x, y), ValueError)):
+        with pytest.raises(error):
+            call()
+
+
+def test_hooks_in_a_jacobian_are_called_for_each_row() -> None:
+    events: list[bytes] = []
+
+    def seen(gradient: Any) -> None:
+        events.append(gradient[0].asnumpy().tobytes())
+
+    hook = ops.HookBackward(seen)
+    x = examples(0, 3)
+    found = jacrev(lambda x: hook(x) * x)(x)
+    assert len(events) == 3
+    np.testing.assert_allclose(found.asnumpy(), np.diag(2 * x.asnumpy()), rtol=1e-6)
