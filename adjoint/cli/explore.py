@@ -26,6 +26,10 @@ Examples:
 Exit codes: 0 written, 1 a mistake in what is shown, or the page cannot be written, 2 a wrong command line."""
 
 
+_OF_THE_COMMAND_LINE = "E141"
+"""Checks --wrt."""
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -48,7 +52,7 @@ def act(chosen: argparse.Namespace) -> int:
         output = chosen.output or f"{name}.html"
         size = write_page(output, _data(chosen, path, name))
     except (CompileError, Raised) as mistake:
-        return _failed(str(mistake), 1)
+        return _failed(str(mistake), 2 if isinstance(mistake, CompileError) and mistake.diagnostic.code == _OF_THE_COMMAND_LINE else 1)
     except Wrong as wrong:
         return _failed(f"adjoint explore: {wrong}", 2)
     except OSError as failed:

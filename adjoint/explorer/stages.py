@@ -165,8 +165,12 @@ class _Explorer:
     def _optimised(self, module: Module, start: Stretch) -> Stage:
         """Add the graph after each pass; return the last stage."""
         stretch = start.forked()
-        with self._followed(OPTIMISED.pipeline().passes, stretch, "parsed", "ir") as observe:
-            OPTIMISED.run(module, [observe])
+        try:
+            with self._followed(stretch, "parsed", "ir") as observe:
+                OPTIMISED.run(module, [observe])
+        except CompileError as mistake:
+            self.made.notes.append(f"The graph is not optimised as a whole: {mistake}")
+            return self.made.stages[-1]
         last = self.made.stages[-1]
         if last.name == "parsed":
             return self.made.add("optimised", "ir", "Optimised graph", "No pass changes anything.", module, stretch, "parsed")
@@ -180,7 +184,7 @@ class _Explorer:
             return None
         stretch, count = start.forked(), len(self.made.stages)
         try:
-            with self._followed((), stretch, "parsed", "adjoint") as observe:
+            with self._followed(stretch, "parsed", "adjoint") as observe:
                 found = adjoint_of(module, self.lowered.graph.symbol, self.wrt, [observe])
         except CompileError as mistake:
             if self._given and mistake.diagnostic.code == "E141":
@@ -198,7 +202,7 @@ class _Explorer:
         return last
 
     @contextlib.contextmanager
-    def _followed(self, passes: Sequence[Pass], stretch: Stretch, former: str, column: str) -> Iterator[Callable[..., None]]:
+    def _followed(self, stretch: Stretch, former: str, column: str) -> Iterator[Callable[..., None]]:
         """Within a `with` statement, yield an observer of passes that adds a stage for each pass that changes something."""
 
         def observe(position: int, step: Pass | None, before: Module, after: Module) -> None:

@@ -229,8 +229,8 @@ def served_kernels(*modules: Module) -> list[ServedKernel]:
 
 def kernels_of(*modules: Module) -> list[ServedKernel]:
     """Return the different kernels of the nodes in modules as they are."""
-    by_text: dict[str, tuple[ServedKernel, tuple[tuple[int, int], ...]]] = {}
-    by_types: dict[Any, tuple[ServedKernel, tuple[tuple[int, int], ...]]] = {}
+    by_text: dict[str, tuple[ServedKernel, list[int]]] = {}
+    by_types: dict[Any, tuple[ServedKernel, list[tuple[int, int]]]] = {}
     for module in modules:
         for function in module.functions.values():
             for node in walk(function.body):
@@ -239,15 +239,17 @@ def kernels_of(*modules: Module) -> list[ServedKernel]:
                 if found is None:
                     if not _has_kernel(op, operands, results):
                         continue
-                    text = lower(op, operands, results).text
-                    if text not in by_text:
+                    general = lower(op, operands, results)
+                    if general.text not in by_text:
                         first = shown(node)
-                        by_text[text] = ServedKernel(first.name, first.text, first.headers), first.places
-                    found = by_types[op, operands, results] = by_text[text]
-                    found[0].keys.append((op, operands, results))
+                        by_text[general.text] = ServedKernel(first.name, first.text, first.headers), [line for line, _ in first.places]
+                    kernel, lines = by_text[general.text]
+                    # Other steps may have the same text: its lines are those of the first, in the same order.
+                    found = by_types[op, operands, results] = kernel, [*zip(lines, [step for _, step in general.places], strict=False)]
+                    kernel.keys.append((op, operands, results))
                 kernel, places = found
                 kernel.nodes.append(node)
-                for line, step in places:
+                for line, step in places if node.regions else ():
                     kernel.steps.setdefault(line, []).append(node.regions[0].nodes[step])
     return [kernel for kernel, _ in by_text.values()]
 
