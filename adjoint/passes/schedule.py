@@ -19,7 +19,7 @@ from typing import Any, Final
 from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.core import Function, Module
 from adjoint.passes.autodiff import pullback
-from adjoint.passes.differentiate import without_batches
+from adjoint.passes.differentiate import forward_and_adjoint, without_batches
 from adjoint.passes.escapes import with_escapes
 from adjoint.passes.inline import inlined
 from adjoint.passes.manager import Observer, Pass, Pipeline
@@ -195,6 +195,8 @@ PARTS: Final = (
     LoneStep(pullback, "a recorded path, after that (`runtime/gradients/assembly.py`): the gradients of eager mode",
          "A path is straight-line code in the order of eager mode, and its values stay as they are: it is swept backwards, and dead code "
          "goes."),
+    LoneStep(forward_and_adjoint, "`adjoint explore --run` (`explorer/running.py`)",
+             "It differentiates by all values in a function; the pass `grad` differentiates by arguments and parameters."),
     LoneStep(inlined, "a graph before `optimised_alike` (`runtime/graphs/running/`)",
          "The user's code is looked for in the function with its calls inlined, and sums and hooks are judged in it."),
     LoneStep(Inferences, "a graph for any size, node by node or for a size that comes again (`runtime/graphs/`)",
