@@ -3,9 +3,16 @@
     with profiler.profile(on_trace_ready=profiler.tensorboard_trace_handler("folder")):
         step(x)
 
-A profile is what `adjoint.watch.profile` measures, on the thread that begins it.  It is written into a folder: `profile.txt` shows where
-the time goes, `operators.csv` has the calls and the time of each operator and line, and `trace_view.json` is shown by Perfetto and
-chrome://tracing.  What MindSpore measures on an Ascend does not exist on a CPU; the options for it are taken, without effect.
+A profile is what `adjoint.watch.profile` measures, on the thread that begins it.  It is written into a folder:
+
+    profile.txt          where the time goes
+    operators.csv        the calls and the time of each operator and line
+    trace_view.json      a trace, which Perfetto and chrome://tracing show
+    memory.txt           with profile_memory=True: the memory that is held, and what keeps it alive
+    operator_memory.csv  likewise: what was held at the peak
+    memory_record.csv    likewise: how much was held over the run
+
+What MindSpore measures on an Ascend does not exist on a CPU; the options for it are taken, without effect.
 """
 
 from __future__ import annotations
@@ -22,6 +29,7 @@ from typing import Any, Self
 
 from adjoint.foundation.diagnostics import missing_name
 from adjoint.foundation.files import write_file
+from adjoint.runtime.inspection.memory_use import MemoryUse
 from adjoint.runtime.inspection.profiling import Profile
 from adjoint.runtime.inspection.profiling import profile as measure
 
@@ -133,6 +141,7 @@ class profile:
     schedule        which steps are measured; `step()` ends a step.  Without one all are, until `stop()`
     on_trace_ready  called with this object when a profile is complete, such as `tensorboard_trace_handler(folder)`; without it the files
         are written into a folder of `data`
+    profile_memory  True: files about memory are written, too
     other options   of what MindSpore measures on an Ascend: taken, without effect
 
     TypeError for another `schedule` or `on_trace_ready`.
@@ -151,7 +160,7 @@ class profile:
                 raise TypeError(f"For 'profile', the argument {name!r} must be a function, but got {value!r} of type "
                                 f"{type(value).__name__}.")
         self._schedule, self._ready = schedule, on_trace_ready
-        self._step, self._saved = 0, 0
+        self._step, self._saved, self._writes_memory = 0, 0, bool(profile_memory)
         self._metadata: dict[str, Any] = {}
         self._open: ExitStack | None = None
         self.times: Profile | None = None
@@ -211,8 +220,25 @@ class profile:
             rows.writerow((row.op, "" if row.place is None else f"{row.place.file}:{row.place.line}", row.calls, f"{row.seconds:.9f}"))
         write_file(os.path.join(folder, "operators.csv"), [table.getvalue().encode()])
         write_file(os.path.join(folder, "profile.txt"), [f"{self.times}\n".encode()])
+        if self._writes_memory:
+            self._save_memory(folder, self.times.memory)
         if self._metadata:
             write_file(os.path.join(folder, "metadata.json"), [json.dumps(self._metadata, indent=1).encode()])
+
+    def _save_memory(self, folder: str, memory: MemoryUse) -> None:
+        write_file(os.path.join(folder, "memory.txt"), [f"{memory}\n".encode()])
+        table = io.StringIO()
+        rows = csv.writer(table)
+        rows.writerow(("operator", "type", "line", "Cell", "tensors", "bytes"))
+        for row in memory.peak:
+            line = "" if row.place is None else f"{row.place.file}:{row.place.line}"
+            rows.writerow((row.op, row.type, line, row.cell, row.tensors, row.bytes))
+        write_file(os.path.join(folder, "operator_memory.csv"), [table.getvalue().encode()])
+        table = io.StringIO()
+        rows = csv.writer(table)
+        rows.writerow(("microseconds", "bytes"))
+        rows.writerows((f"{event['ts']:.3f}", event["args"]["bytes"]) for event in memory.events())
+        write_file(os.path.join(folder, "memory_record.csv"), [table.getvalue().encode()])
 
     def _action(self) -> ProfilerAction:
         return ProfilerAction.RECORD if self._schedule is None else self._schedule(self._step)
@@ -249,7 +275,7 @@ class Profiler(profile):
                             f"{type(output).__name__}.")
         self._output, self._unsaved = output, False
         super().__init__(start_profile=bool(kwargs.get("start_profile", True)), schedule=kwargs.get("schedule"),
-                         on_trace_ready=kwargs.get("on_trace_ready"))
+                         on_trace_ready=kwargs.get("on_trace_ready"), profile_memory=bool(kwargs.get("profile_memory", False)))
 
     def stop(self) -> None:
         """End measuring; `analyse` writes the files."""

@@ -6,6 +6,7 @@ and how large parameters, outputs and gradients are.
     with adjoint.watch.statistics(net): ...       the size of parameters, outputs and gradients, every ten steps
     with adjoint.watch.times() as measured: ...   the time of each operator, by line; `print(measured)` shows a table
     with adjoint.watch.profile() as found: ...    the same by phase, Cell, line and operator, with bytes and operations a second
+    with adjoint.watch.memory() as found: ...     the memory that is held, who made it, and what keeps it alive
     with adjoint.watch.hooks(net) as trail: ...   the calls of hooks, and why other hooks did not run; `print(trail)` shows both
 
 `adjoint run --check-finite`, `adjoint run --times` and `adjoint profile` do this for a whole script.  While nothing is watched, nothing is
@@ -14,6 +15,7 @@ slower.
 
 from adjoint.runtime.inspection.finite import FiniteCheck, check_finite
 from adjoint.runtime.inspection.hook_trail import HookRun, HookTrail, SilentHook, hooks
+from adjoint.runtime.inspection.memory_use import MemoryRow, MemoryUse, memory
 from adjoint.runtime.inspection.profiling import Profile, TimeShare, profile
 from adjoint.runtime.inspection.statistics import StatisticsRow, TrainingStatistics
 from adjoint.runtime.inspection.statistics_output import statistics
@@ -21,6 +23,6 @@ from adjoint.runtime.inspection.times import OpTime, OpTimes, times
 from adjoint.runtime.memory.finite_results import finite_ok
 
 __all__ = [
-    "FiniteCheck", "HookRun", "HookTrail", "OpTime", "OpTimes", "Profile", "SilentHook", "StatisticsRow", "TimeShare", "TrainingStatistics",
-    "check_finite", "finite_ok", "hooks", "profile", "statistics", "times",
+    "FiniteCheck", "HookRun", "HookTrail", "MemoryRow", "MemoryUse", "OpTime", "OpTimes", "Profile", "SilentHook", "StatisticsRow",
+    "TimeShare", "TrainingStatistics", "check_finite", "finite_ok", "hooks", "memory", "profile", "statistics", "times",
 ]

@@ -13,8 +13,8 @@ __all__ = ["act", "configure"]
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.description = "Run a script written for mindspore, and show where its time goes: by phase, Cell, line and operator."
-    parser.add_argument("--trace", metavar="FILE", help="also write each launch of a kernel into FILE, for Perfetto or chrome://tracing")
+    parser.description = "Run a script written for mindspore, and show where its time and memory go: by phase, Cell, line and operator."
+    parser.add_argument("--trace", metavar="FILE", help="also write each launch of a kernel and the memory held into FILE, for Perfetto or chrome://tracing")
     add_script(parser)
     parser.set_defaults(act=act)
 

@@ -4,6 +4,7 @@
     library/<unit>.<sum>.so      what the compiler made of it; <sum> is its checksum
     kernel/<key>                 which library holds the kernel with this key
     toolchain/<key>              flags that a compiler is known to accept
+    measured/<key>               what the processor can do at most
     report/<name>.txt            what the compiler said when it refused a unit
     work/                        temporary files, see `scratch`
 
@@ -43,7 +44,7 @@ from adjoint.foundation.dataclass import dataclass
 
 __all__ = ["Store", "Stores", "Usage", "existing", "size_limit"]
 
-FOLDERS: Final = ("library", "kernel", "toolchain", "report")
+FOLDERS: Final = ("library", "kernel", "toolchain", "measured", "report")
 SIZE_LIMIT: Final = 500_000_000
 """How many bytes a cache on disk may hold, unless ADJOINT_CACHE_BYTES says otherwise."""
 KEPT_AFTER_TRIMMING: Final = 0.8
@@ -130,6 +131,15 @@ class Store:
         key  identifies the compiler
         """
         self._write_lines("toolchain", key, flags)
+
+    def measured(self, key: str) -> list[float] | None:
+        """Return the numbers that were measured under this key; None if none were."""
+        lines = self._lines("measured", key)
+        return None if lines is None else [float(line) for line in lines]
+
+    def keep_measured(self, key: str, numbers: Sequence[float]) -> None:
+        """Record numbers that were measured."""
+        self._write_lines("measured", key, [repr(float(number)) for number in numbers])
 
     def _lines(self, folder: str, key: str) -> list[str] | None:
         """Return the lines that were recorded in a folder under a key; None unless the record is complete and was written under this key.

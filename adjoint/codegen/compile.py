@@ -32,7 +32,7 @@ from adjoint.codegen.toolchain import LIMIT, PLAIN
 from adjoint.codegen.workshop import CompilerFailure, Workshop, declare, open_workshop
 from adjoint.foundation.dataclass import dataclass, field
 from adjoint.foundation.locking import Lock
-from adjoint.foundation.made import count
+from adjoint.foundation.made import count, note_found, spend
 from adjoint.ir.types import DType
 
 __all__ = ["KernelCache", "stop_compiling"]
@@ -264,6 +264,7 @@ class KernelCache:
             functions = self._found(kernel, self._key(kernel))
             if functions is not None:
                 functions = self._functions.setdefault((kernel.text, kernel.plain), functions)
+                note_found()
         return functions
 
     def _key(self, kernel: KernelText) -> str:
@@ -336,6 +337,7 @@ class KernelCache:
         return False
 
     def _await(self, *units: _Unit) -> None:
+        begin = time.perf_counter()
         with self._lock:
             self._awaited += 1
         for unit in units:
@@ -344,6 +346,7 @@ class KernelCache:
         with self._lock:
             self._awaited -= 1
             self._last_awaited = time.monotonic()
+        spend("compilers", time.perf_counter() - begin)
 
     def _missing(self, kernels: Iterable[KernelText], size: int, compilers: int = 0) -> list[_Unit]:
         """Return units (C files), of about `size` characters, of those kernels that are neither in the cache nor being compiled.

@@ -34,6 +34,9 @@ _LACKS: Final = (
 """Compiler output which shows that the system denied something, so that the code is not at fault."""
 
 PROBE: Final = "probe.c"
+PEAKS: Final = "peaks.c"
+PEAK_KERNELS: Final = ("adjoint_peak_multiply_adds", "adjoint_peak_operations", "adjoint_peak_reads")
+"""The functions of that file."""
 INTERFACE: Final = "runtime/interface.h"
 RUNTIME: Final = (
     "runtime/system.h", INTERFACE, "runtime/work.c", "runtime/pool.c", "runtime/launch.c", "runtime/table.c", "runtime/stacks.c",
@@ -316,6 +319,31 @@ class Workshop:
         if library is None:
             raise CompilerFailure("The run-time library was compiled and cannot be loaded.")
         return library
+
+    def peaks(self, *conditions: str, measure: Callable[[Sequence[int]], Sequence[float]]) -> list[float]:
+        """Return what the processor can do at most: from the cache, or measured now and kept there.
+
+        conditions  what the numbers depend on besides the compiler, its flags and the text of the kernels
+        measure     is called with the addresses of the functions `PEAK_KERNELS`; returns the numbers
+
+        CompilerError or CompilerFailure if the kernels cannot be compiled.
+        """
+        source = emit.INCLUDES + headers.text(PEAKS)
+        key = self.key(source, extra=conditions)
+        kept = self.store.measured(key)
+        if kept is not None:
+            return kept
+        kernels = self.key(source)
+        functions = self.functions(kernels, len(PEAK_KERNELS))
+        if functions is None:
+            self.make("peaks", source, [(kernels, PEAK_KERNELS)])
+            functions = self.functions(kernels, len(PEAK_KERNELS))
+        if functions is None:
+            raise CompilerFailure("The library that measures the processor was compiled and cannot be loaded.")
+        found = list(measure(functions))
+        with suppress(OSError, UntrustedError):
+            self.store.keep_measured(key, found)
+        return found
 
 
 def _compiled(

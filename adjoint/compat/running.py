@@ -6,7 +6,7 @@ import runpy
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Any
 
 from adjoint.compat.modules import install
@@ -15,12 +15,17 @@ __all__ = ["own_frames", "run"]
 
 
 def run(script: str, arguments: Sequence[str]) -> None:
-    """Run a script as `__main__`, with `mindspore` imported as adjoint; the arguments become its `sys.argv[1:]`."""
+    """Run a script as `__main__`, with `mindspore` imported as adjoint; the arguments become its `sys.argv[1:]`.
+
+    When it has ended, its variables are those of `__main__`, as where Python itself runs it: what holds tensors can be found.
+    """
     install()
     sys.argv = [script, *arguments]
     sys.path[0] = str(Path(script).resolve().parent)
     sys.excepthook = _without_runner(script, sys.excepthook)
-    runpy.run_path(script, run_name="__main__")
+    variables = runpy.run_path(script, run_name="__main__")
+    main = sys.modules["__main__"] = ModuleType("__main__")
+    vars(main).update(variables)
 
 
 def own_frames(raised: BaseException, script: str) -> BaseException:

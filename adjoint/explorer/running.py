@@ -40,7 +40,7 @@ from adjoint.runtime.graphs.inputs.templates import flatten
 from adjoint.runtime.graphs.running.binding import makers_of
 from adjoint.runtime.graphs.running.gradient_hosts import hosts_of_runs
 from adjoint.runtime.inspection.origins import is_gradient
-from adjoint.runtime.inspection.profiling import operations
+from adjoint.runtime.inspection.profiling import operations_of
 from adjoint.runtime.memory.machine import array_of, ffi, machine
 from adjoint.runtime.memory.tuning import tuning
 from adjoint.runtime.memory.watching import Observation, observed
@@ -128,7 +128,7 @@ class _Time:
         self.calls += launched.last
         if launched.last:
             self.bytes += sum(type_.nbytes for type_ in (*launched.operand_types, *launched.result_types))
-            self.flops += operations(launched)
+            self.flops += operations_of(launched)
 
     def as_json(self) -> dict[str, Any]:
         found: dict[str, Any] = {"seconds": _short(self.seconds), "bytes": self.bytes, "calls": self.calls}

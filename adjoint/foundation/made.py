@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 from adjoint.foundation.locking import Lock
 
-__all__ = ["Kind", "count", "counted"]
+__all__ = ["Kind", "Task", "count", "counted", "found", "note_found", "spend", "spent"]
 
 Kind = Literal["files parsed", "lowerings", "graphs", "adjoints", "plans", "guards", "texts", "kernels"]
 """The kinds of objects that are counted:
@@ -30,7 +30,16 @@ Kind = Literal["files parsed", "lowerings", "graphs", "adjoints", "plans", "guar
     kernels       files of C that were compiled
 """
 
+Task = Literal["graphs", "compilers"]
+"""What a program waits for:
+
+    graphs     a function is made into a graph
+    compilers  a compiler is at work on a kernel without which the program cannot go on
+"""
+
 _counts: Counter[Kind] = Counter()
+_seconds: dict[Task, float] = {"graphs": 0.0, "compilers": 0.0}
+_found = 0
 _lock: Final = Lock()
 
 
@@ -44,3 +53,27 @@ def counted() -> Counter[Kind]:
     """Return how many objects of each kind this process has made so far."""
     with _lock:
         return _counts.copy()
+
+
+def note_found() -> None:
+    """Add one to the number of kernels that the cache on disk had.  Any thread may call it."""
+    global _found
+    with _lock:
+        _found += 1
+
+
+def found() -> int:
+    """Return how many kernels this process has found in the cache on disk so far."""
+    return _found
+
+
+def spend(task: Task, seconds: float) -> None:
+    """Add to the time that a program has waited.  Any thread may call it."""
+    with _lock:
+        _seconds[task] += seconds
+
+
+def spent() -> dict[Task, float]:
+    """Return how many seconds this process has waited for each task so far."""
+    with _lock:
+        return _seconds.copy()

@@ -14,10 +14,11 @@ from typing import Any
 from adjoint.foundation.diagnostics import CompileError, Derived, Loc, Within, is_of_python, is_ours
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.memory.machine import ffi
+from adjoint.runtime.memory.watching import Observation
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["holder_of", "is_gradient", "made_in", "running_cell"]
+__all__ = ["cell_of", "holder_of", "is_gradient", "made_in", "running_cell"]
 
 
 def made_in(loc: Loc) -> Within:
@@ -41,6 +42,11 @@ def running_cell() -> str:
             if isinstance(cell, Cell):
                 return cell.title
     return ""
+
+
+def cell_of(launched: Observation) -> str:
+    """Return the path of the cell of an operator; "" if it has none."""
+    return running_cell() if launched.node is None else made_in(launched.node.loc).cell
 
 
 def holder_of(buffer: Any) -> str:

@@ -20,11 +20,11 @@ from adjoint.runtime.execution.run import Block, LoggingBlock
 from adjoint.runtime.memory.watching import Observation, observed
 from adjoint.runtime.process.location import user_location
 
-__all__ = ["OpTime", "OpTimes", "shown_line", "times"]
+__all__ = ["OpTime", "OpTimes", "name_of", "place_of", "shown_line", "times"]
 
 _SHOWN = 25
 """Limit of the rows that the table shows."""
-_MOST = 1_000_000
+MOST = 1_000_000
 """Limit of the launches that are kept for a trace; later ones are in the rows only."""
 _WIDTH = 60
 """Limit of the characters of a line of the program in the table."""
@@ -87,38 +87,43 @@ class OpTimes:
 
         The first million launches are in it.
         """
+        write_file(path, [json.dumps({"traceEvents": self.events(), "displayTimeUnit": "ns"}).encode()])
+
+    def events(self) -> list[dict[str, Any]]:
+        """Return the events of the trace."""
         process = os.getpid()
-        events: list[dict[str, Any]] = [
+        return [
             {"ph": "M", "pid": process, "tid": 1, "name": "thread_name", "args": {"name": "kernels"}},
             *({"ph": "X", "pid": process, "tid": 1, "name": row.op or "loop", "ts": 1e6 * begin, "dur": 1e6 * seconds,
-               "args": {} if row.place is None else {"line": f"{row.place.file}:{row.place.line}"}}
-              for row, begin, seconds in self._launches),
+               "args": self._details(row)} for row, begin, seconds in self._launches),
         ]
-        write_file(path, [json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}).encode()])
 
-    def _add(self, launched: Observation) -> None:
-        self._timed(launched)
+    def _details(self, row: OpTime) -> dict[str, str]:
+        """Return what the trace says of a launch besides its name and its time."""
+        return {} if row.place is None else {"line": f"{row.place.file}:{row.place.line}"}
 
     def _ended(self) -> None:
         self._end = time.perf_counter()
 
-    def _timed(self, launched: Observation) -> OpTime:
-        """Add a launch to its row; return the row."""
-        node = launched.node
-        place = None if node is None else user_place(node.loc)
-        if place is None and not _is_in_a_graph():
-            place = user_place(user_location())
-        name = _name(launched)
+    def _add(self, launched: Observation) -> None:
+        """Add a launch to its row."""
+        name, place = name_of(launched), place_of(launched)
         row = self._rows.setdefault((name, place), OpTime(name, place))
         row.calls += launched.last
         seconds = launched.nanoseconds * 1e-9
         row.seconds += seconds
-        if len(self._launches) < _MOST:
+        if len(self._launches) < MOST:
             self._launches.append((row, time.perf_counter() - self._begin - seconds, seconds))
-        return row
 
 
-def _name(launched: Observation) -> str:
+def place_of(launched: Observation) -> At | None:
+    """Return the line of the user's program of an operator, in a gradient that of the forward operator; None if it is not known."""
+    node = launched.node
+    place = None if node is None else user_place(node.loc)
+    return user_place(user_location()) if place is None and not _is_in_a_graph() else place
+
+
+def name_of(launched: Observation) -> str:
     """Return the name of an operator; for a fused one also the names of the operators that its kernel computes."""
     node = launched.node
     if node is None:

@@ -7,18 +7,32 @@ stays where it was made, so early memory is made in the same way.  The library c
 from __future__ import annotations
 
 import mmap
+import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from adjoint.foundation.locking import ReentrantLock
 
-__all__ = ["EarlyMemory"]
+__all__ = ["EarlyMemory", "MemoryChange"]
 
 _LINE = 64
 """Blocks of memory begin at multiples of this number of bytes (a cache line), as in the run-time library."""
 _MAPPED = 2**21
 """Blocks of at least this many bytes are mapped on huge pages, which have this size; as in the library."""
+
+
+class MemoryChange(NamedTuple):
+    """A block of memory that was allocated, or, if `bytes` is negative, freed.
+
+    block        its address
+    bytes        its size; negative: it was freed
+    nanoseconds  when, on the clock of `time.perf_counter`
+    """
+
+    block: int
+    bytes: int
+    nanoseconds: int
 
 
 class EarlyMemory:
@@ -34,6 +48,7 @@ class EarlyMemory:
         self._blocks: dict[int, Any] = {}
         self._sizes: dict[int, int] = {}
         self._count: Callable[[int], None] | None = None
+        self._changes: list[MemoryChange] | None = None
         self.forget_threads()
         self.allocate: Callable[[Any, int], Any] = ffi.new_allocator(self._taken, self._freed, False)
 
@@ -50,6 +65,20 @@ class EarlyMemory:
             self._count = count
             count(sum([*self._sizes.values()]))
 
+    def follow(self, on: bool) -> None:
+        """Begin or end to record which blocks are allocated and freed."""
+        self._changes = [] if on else None
+
+    def changes(self) -> list[MemoryChange]:
+        """Return what was recorded since the last call."""
+        with self._lock:
+            found, self._changes = self._changes, None if self._changes is None else []
+        return found or []
+
+    def _note(self, address: int, nbytes: int) -> None:
+        if self._changes is not None:
+            self._changes.append(MemoryChange(address, nbytes, time.perf_counter_ns()))
+
     def _taken(self, size: int) -> Any:
         unit, block = (_MAPPED, self._mapped(size)) if size >= _MAPPED else (_LINE, self._malloc(self._bytes, size + _LINE))
         address = int(self._cast(self._integer, block))
@@ -58,6 +87,7 @@ class EarlyMemory:
             self._blocks[address], self._sizes[address] = block, size
             if self._count is not None:
                 self._count(size)
+            self._note(address, size)
         return self._cast(self._pointer, address)
 
     def _mapped(self, size: int) -> Any:
@@ -75,4 +105,5 @@ class EarlyMemory:
             block, size = self._blocks.pop(address), self._sizes.pop(address)
             if self._count is not None:
                 self._count(-size)
+            self._note(address, -size)
         del block

@@ -11,7 +11,7 @@ import functools
 import os
 import struct
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,14 +23,14 @@ from adjoint.foundation.diagnostics import InternalError, warn
 from adjoint.foundation.locking import Lock
 from adjoint.ir.storage import to_compute
 from adjoint.ir.types import F32, TensorType
-from adjoint.runtime.memory.early import EarlyMemory
+from adjoint.runtime.memory.early import EarlyMemory, MemoryChange
 from adjoint.runtime.process import context
 from adjoint.runtime.process.threads import default_threads
 
 if TYPE_CHECKING:
     from adjoint.codegen.compile import KernelCache
 
-__all__ = ["Machine", "TableStep", "array_of", "ffi", "machine", "memory_of", "number_of"]
+__all__ = ["Machine", "TableStep", "array_of", "data_observers", "ffi", "machine", "memory_of", "number_of"]
 
 # The backend's FFI: it knows C's types and owns memory. `cffi.FFI` adds a parser of C declarations, which is slow to import.
 ffi: Any = _cffi_backend.FFI()
@@ -168,6 +168,10 @@ class Machine:
         """Pack a kernel's C function with its sizes, as the argument of launches.  The caller keeps the returned memory alive."""
         return self._declared.new("struct adjoint_bound *", (kernel, ffi.NULL, sizes))
 
+    def kernel_at(self, address: int) -> Any:
+        """Return the kernel's C function at an address."""
+        return self._declared.cast("adjoint_kernel", address)
+
     def table(self, steps: Sequence[TableStep], given: int, own: Sequence[tuple[int, int]] = ()) -> tuple[Any, Any]:
         """Pack steps as the argument of `adjoint_run`, the C function that runs them.
 
@@ -216,6 +220,25 @@ class Machine:
         """Make a C function, of a function type of the run-time library, that calls a Python function.  The caller keeps the result alive.
         """
         return self._declared.callback(type_, function)
+
+    def follow_memory(self, on: bool) -> None:
+        """Begin or end to record which blocks of memory are allocated and freed, all but those of less than SMALL bytes."""
+        library = self.library
+        if library is not None:
+            library.adjoint_follow(on)
+        self._early.follow(on)
+
+    def memory_changes(self) -> list[MemoryChange]:
+        """Return what was allocated and freed since the last call, while memory is followed; the oldest first."""
+        found: list[MemoryChange] = self._early.changes()
+        if (library := self.library) is not None:
+            room, count = 256, 256
+            while count == room:
+                taken = self._declared.new("struct adjoint_change[]", room)
+                count = library.adjoint_changes(taken, room)
+                found += [MemoryChange(each.block, each.bytes, each.nanoseconds) for each in taken[0:count]]
+                room *= 4
+        return found
 
     def describe_results(self, floats: Sequence[tuple[int, int, int, int]]) -> Any:
         """Pack what the run-time library needs to check the results of a launch.
@@ -328,4 +351,10 @@ def memory_of(array: np.ndarray[Any, Any]) -> Memory:
     memory = machine().allocate(array.nbytes)
     if array.nbytes:
         np.frombuffer(ffi.buffer(memory, array.nbytes), array.dtype).reshape(array.shape)[...] = array
+    for each in data_observers:
+        each(memory, array)
     return memory
+
+
+data_observers: list[Callable[[Memory, np.ndarray[Any, Any]], None]] = []
+"""Functions that are called with memory that was made of an array, and with the array."""

@@ -55,6 +55,7 @@ class Observation:
     last         True if the results of the op are complete: an op may take several launches
     nanoseconds  the time that the launch took
     buffers      the memory of the operands, then of the results
+    follows      True if no Python has run since the launch before: both are steps of one C call
     """
 
     op: Op | None
@@ -64,6 +65,7 @@ class Observation:
     last: bool
     nanoseconds: int
     buffers: Any
+    follows: bool = False
 
     @property
     def operands(self) -> list[np.ndarray[Any, Any]]:
@@ -163,9 +165,9 @@ def observation_of(table: Any, step: int, bound: Any, buffers: Any, nanoseconds:
     """Return what is known of a launch that the run-time library has reported."""
     nodes, kernel = _tables.get(table), _kernels.get(bound)
     if kernel is None:
-        return Observation(None, None if nodes is None else nodes[step], (), (), False, nanoseconds, buffers)
+        return Observation(None, None if nodes is None else nodes[step], (), (), False, nanoseconds, buffers, step > 0)
     node = kernel.node if nodes is None else nodes[step]
-    return Observation(kernel.op, node, kernel.operands, kernel.results, kernel.last, nanoseconds, buffers)
+    return Observation(kernel.op, node, kernel.operands, kernel.results, kernel.last, nanoseconds, buffers, step > 0)
 
 
 def stop(raised: BaseException) -> int:

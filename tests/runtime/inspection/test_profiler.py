@@ -27,18 +27,22 @@ def tables(folder: Path) -> list[dict[str, int]]:
 
 
 def test_a_profile_is_written(tmp_path: Path) -> None:
-    made = profiler.profile(start_profile=False, on_trace_ready=profiler.tensorboard_trace_handler(str(tmp_path)))
-    x = Tensor([1.0, 2.0])
+    made = profiler.profile(start_profile=False, profile_memory=True, on_trace_ready=profiler.tensorboard_trace_handler(str(tmp_path)))
+    x = ops.ones((64, 64))
     ops.exp(x)
     with made:
         ops.tanh(x)
-        ops.tanh(x)
+        y = ops.tanh(x)
         made.add_metadata_json("run", "[1, 2]")
     assert tables(tmp_path) == [{"tanh": 2}]
     (folder,) = tmp_path.iterdir()
-    events = [event for event in json.loads((folder / "trace_view.json").read_text())["traceEvents"] if event["ph"] == "X"]
+    events = [event for event in json.loads((folder / "trace_view.json").read_text())["traceEvents"]
+              if event["ph"] == "X" and event["tid"] == 1]
     assert [event["name"] for event in events] == ["tanh", "tanh"] and events[0]["ts"] + events[0]["dur"] <= events[1]["ts"]
     assert "test_profiler.py:" in events[0]["args"]["line"] and json.loads((folder / "metadata.json").read_text()) == {"run": [1, 2]}
+    assert "kept by the variable `y` of `test_a_profile_is_written`" in (folder / "memory.txt").read_text() and y.nbytes == 16384
+    assert (folder / "operator_memory.csv").read_text().splitlines()[1].startswith('tanh,"float32 [64, 64]",')
+    assert (folder / "memory_record.csv").read_text().splitlines()[1].endswith(",16384")
 
 
 def test_steps_are_measured_by_a_schedule(tmp_path: Path) -> None:

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 import adjoint as ms
-from adjoint import Tensor, nn, watch
+from adjoint import Tensor, nn, ops, watch
+from adjoint.runtime.inspection.peaks import _peaks, peaks
+from adjoint.runtime.memory.machine import machine
 
 
 class Net(nn.Cell):
@@ -49,7 +51,8 @@ def test_the_parts_of_a_training_step(wrap: Any) -> None:
     assert phases["optimiser"].operations == 0 < phases["optimiser"].bytes
     assert sum(part.seconds for part in found.lines) == pytest.approx(found.in_kernels)
     assert any(part.name.startswith("test_profiling.py:") and "self.body(x) * 2" in part.name for part in found.lines)
-    assert "  backward\n" in str(found) and "  body.0\n" in str(found) and "ms in kernels of" in str(found)
+    assert found.python == pytest.approx(sum(part.python for part in found.phases), rel=0.5) and found.seconds > found.python > 0
+    assert "  backward\n" in str(found) and "  body.0\n" in str(found) and " ms of Python between kernels\n" in str(found)
 
 
 def test_what_is_made_in_a_block() -> None:
@@ -61,12 +64,48 @@ def test_what_is_made_in_a_block() -> None:
     assert not found.phases and str(found).endswith("made: nothing")
 
 
+@pytest.mark.skipif(machine().kernels is None, reason="without a compiler there is nothing to measure with")
+def test_what_the_machine_can_do_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A product of matrices is compared with the peak of multiply-adds, an addition with that of its bytes."""
+    found = peaks()
+    assert found is not None and found.operations > 1e8 and all(rate > 1e7 for _, rate in found.bytes)
+    assert found.seconds(found.operations, 0) == 1 and found.seconds(0, 10**9) == 10**9 / found.bytes[-1][1]
+    _peaks.cache_clear()
+    monkeypatch.setattr("adjoint.runtime.inspection.peaks._measured", lambda threads, functions: pytest.fail("measured again"))
+    assert peaks() == found  # from the cache
+    x = ops.ones((128, 128))
+    with watch.profile() as measured:
+        ops.matmul(x, x)
+    (part,) = measured.operators
+    assert part.least == found.seconds(2 * 128**3, 3 * x.nbytes) and part.of_peak == part.least / part.seconds
+
+
+def test_waiting_is_not_python() -> None:
+    """The time for a new graph is told apart from that of Python between kernels."""
+    with watch.profile() as found:
+        ms.jit(lambda x: x * 3 + 1)(Tensor([1.0]))
+    assert found.waited["graphs"] > 0 and found.python + sum(found.waited.values()) + found.in_kernels < found.seconds
+
+
+def test_a_trace_has_memory_as_a_curve(tmp_path: Path) -> None:
+    with watch.profile() as found:
+        x = ops.ones((64, 64))
+        y = x * 2
+        del x, y
+    found.save(str(tmp_path / "trace.json"))
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert [event["args"]["bytes"] for event in events if event["ph"] == "C"] == [16384, 32768, 16384, 0]
+    assert {event["args"]["name"] for event in events if event["ph"] == "M"} == {"kernels", "Python between kernels"}
+    assert all(event["args"]["phase"] == "forward" for event in events if event["ph"] == "X" and event["tid"] == 1)
+
+
 def test_a_script_is_profiled(tmp_path: Path) -> None:
     script, trace = tmp_path / "script.py", tmp_path / "trace.json"
     script.write_text("import sys\nimport mindspore as ms\nx = ms.Tensor([1.0])\nprint(x * 2, sys.argv[1:])\nraise SystemExit(3)\n")
     command = [sys.executable, "-m", "adjoint", "profile", "--trace", str(trace), str(script), "a"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 3 and done.stdout == "[2.] ['a']\n" and "  script.py:4  print(x * 2" in done.stderr
-    assert [event["name"] for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X"] == ["mul"]
+    assert [event["name"] for event in json.loads(trace.read_text())["traceEvents"]
+            if event["ph"] == "X" and event["tid"] == 1] == ["mul"]
     done = subprocess.run([*command[:4], "none.py"], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "there is no file 'none.py'" in done.stderr

@@ -201,7 +201,7 @@ def test_all_of_this_holds_without_a_compiler(tmp_path: Path) -> None:
     environment.pop("CC", None)
     environment.pop("ADJOINT_TEST_CACHE", None)
     done = subprocess.run([sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-q", __file__,
-                           *(str(Path(__file__).with_name(f"test_{name}.py")) for name in ("check_finite", "statistics"))],
+                           *(str(Path(__file__).with_name(f"test_{name}.py")) for name in ("check_finite", "memory_use", "statistics"))],
                           capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0 and "No C compiler was found" in done.stdout, done.stdout + done.stderr
 

@@ -148,6 +148,16 @@ void adjoint_reset_peak(void);
 /* Counts memory from elsewhere as blocks in use; a negative number: it is no longer. */
 void adjoint_count(int64_t bytes);
 
+/* A block that was taken, or, if `bytes` is negative, given back; its address and when that was. */
+struct adjoint_change {
+    int64_t block, bytes, nanoseconds;
+};
+
+/* Begins to follow which blocks are taken and given back (1), or ends it (0, as at first). `adjoint_changes` moves the oldest
+   changes into an array that has room for so many, and returns how many it has moved. */
+void adjoint_follow(int on);
+int64_t adjoint_changes(struct adjoint_change *into, int64_t room);
+
 /* Bounds, in bytes. Memory: what blocks in use may sum up to (0: all of the physical memory, the initial value).
    Cache: what may be kept for reuse (256 MiB at first); shrinking it gives memory back at once. */
 void adjoint_set_memory_limit(size_t bytes);

@@ -36,6 +36,26 @@ static struct {
     uint64_t last_used[CLASSES];
 } memory = {.mutex = PTHREAD_MUTEX_INITIALIZER, .cache_limit = (size_t)256 << 20};
 
+/* What is followed: blocks taken and given back, until `adjoint_changes` asks for them. Guarded by the same lock. */
+static _Atomic bool follows;
+static struct {
+    struct adjoint_change *change;
+    size_t count, room;
+} followed;
+
+/* Notes that a block was taken, or given back if `bytes` is negative. The caller holds the lock. */
+static void note_change(void *payload, int64_t bytes) {
+    if (!atomic_load_explicit(&follows, memory_order_relaxed)) return;
+    if (followed.count == followed.room) {
+        size_t room = followed.room > 0 ? 2 * followed.room : 4096;
+        struct adjoint_change *larger = realloc(followed.change, room * sizeof *larger);
+        if (larger == NULL) return; /* the report lacks it; the program goes on */
+        followed.change = larger;
+        followed.room = room;
+    }
+    followed.change[followed.count++] = (struct adjoint_change){(int64_t)(intptr_t)payload, bytes, nanoseconds()};
+}
+
 /* The class of a payload, and through `rounded` the size that all blocks of this class have. */
 static int class_of(size_t bytes, size_t *rounded) {
     size_t last = bytes > 0 ? (bytes - 1) / LINE : 0; /* index of the last line */
@@ -122,6 +142,7 @@ void *adjoint_allocate(size_t bytes) {
     if (block) {
         memory.free[class] = block->next;
         *(rounded <= SMALL ? &memory.small_cached : &memory.cached) -= rounded;
+        note_change((char *)block + LINE, (int64_t)rounded);
     } else if (memory.cached > 0 && memory.allocated + memory.cached > memory.memory_limit) {
         evicted = evict(0); /* what we only keep must not take the room of what is needed */
     }
@@ -145,6 +166,11 @@ void *adjoint_allocate(size_t bytes) {
     }
     block->bytes = rounded;
     block->class = class;
+    if (__builtin_expect(atomic_load_explicit(&follows, memory_order_relaxed), false)) {
+        pthread_mutex_lock(&memory.mutex);
+        note_change((char *)block + LINE, (int64_t)rounded);
+        pthread_mutex_unlock(&memory.mutex);
+    }
     return (char *)block + LINE;
 }
 
@@ -155,6 +181,7 @@ void adjoint_free(void *payload) {
 
     pthread_mutex_lock(&memory.mutex);
     memory.allocated -= bytes;
+    note_change(payload, -(int64_t)bytes);
     bool small = bytes <= SMALL;
     size_t limit = small && memory.cache_limit > SMALL_CACHE ? SMALL_CACHE : memory.cache_limit;
     size_t *cached = small ? &memory.small_cached : &memory.cached;
@@ -227,4 +254,25 @@ void adjoint_set_cache_limit(size_t bytes) {
     }
     pthread_mutex_unlock(&memory.mutex);
     release(surplus);
+}
+
+void adjoint_follow(int on) {
+    pthread_mutex_lock(&memory.mutex);
+    atomic_store(&follows, on != 0);
+    free(followed.change);
+    followed.change = NULL;
+    followed.count = followed.room = 0;
+    pthread_mutex_unlock(&memory.mutex);
+}
+
+int64_t adjoint_changes(struct adjoint_change *into, int64_t room) {
+    pthread_mutex_lock(&memory.mutex);
+    size_t count = followed.count < (size_t)room ? followed.count : (size_t)room;
+    if (count > 0) {
+        memcpy(into, followed.change, count * sizeof *into);
+        memmove(followed.change, followed.change + count, (followed.count - count) * sizeof *into);
+        followed.count -= count;
+    }
+    pthread_mutex_unlock(&memory.mutex);
+    return (int64_t)count;
 }

@@ -18,6 +18,7 @@ from typing import Any
 from adjoint import log
 from adjoint.foundation.dataclass import dataclass, field
 from adjoint.foundation.locking import Lock
+from adjoint.foundation.made import spend
 from adjoint.runtime.execution.call_functions import NOT_RUN
 from adjoint.runtime.graphs.reports.ways import NONE, Cause, Way, Why
 
@@ -172,6 +173,7 @@ class History:
         arguments  the arguments that it was made for, as text
         seconds    the time that making it took
         """
+        spend("graphs", seconds)
         made = MadeGraph(self.earlier + len(self.graphs) + 1, cause, detail, arguments, seconds)
         self.graphs.append(made)
         if len(self.graphs) > _KEPT:
