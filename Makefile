@@ -28,6 +28,11 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 	@$(PIP) -e '.[demo,test,dev]'
 	@touch $@
 
+.venv/.site: .venv/.test
+	@echo "Installing Sphinx with pip ..."
+	@$(PIP) -e '.[demo,test,site]'
+	@touch $@
+
 demo: .venv/.demo        ## LeNet-5 learns handwritten digits; its gradients, its adjoint and a picture
 	@$(BIN)/python examples/lenet_digits.py
 
@@ -73,7 +78,10 @@ bench: .venv/.demo       ## our own figures; benchmarks/README.md says how to me
 docs: .venv/.test        ## write the generated pages of docs/
 	$(BIN)/python docs/generate.py
 
+site: .venv/.site        ## the pages of docs/ and a reference of the API as a site in out/site; a broken link is an error
+	$(BIN)/python tools/site/build.py
+
 clean:           ## remove the environment and what was built
 	rm -rf .venv build dist *.egg-info out
 
-.PHONY: help demo test fuzz sanitize oldest newest arm64 check golden bench docs clean browser pictures
+.PHONY: help demo test fuzz sanitize oldest newest arm64 check golden bench docs site clean browser pictures

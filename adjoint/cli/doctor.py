@@ -1,4 +1,4 @@
-"""`adjoint doctor`: report the environment that adjoint runs in, and whether a kernel compiles and runs."""
+"""`adjoint doctor`: report the environment that adjoint runs in, whether a kernel compiles and runs, and which tool finds which trouble."""
 
 from __future__ import annotations
 
@@ -23,7 +23,21 @@ from adjoint.codegen.toolchain import NoCompiler, machine_flags
 from adjoint.codegen.workshop import open_workshop
 from adjoint.runtime.process.context import in_force
 
-__all__ = ["act", "configure"]
+__all__ = ["TOOLS", "act", "configure"]
+
+TOOLS = {
+    "the loss is NaN": "adjoint run --check-finite SCRIPT, watch.check_finite()",
+    "the loss does not fall": "watch.statistics(net)",
+    "a gradient vanishes": "watch.statistics(net)",
+    "a hook does not fire": "watch.hooks(net)",
+    "a step is slow": "adjoint profile SCRIPT, watch.profile()",
+    "memory grows": "adjoint run --memory SCRIPT, watch.memory()",
+    "jit makes too many graphs": "jit_stats(function), ADJOINT_LOG=graphs",
+    "a bprop is wrong": "check_gradients(function, x)",
+    "results differ between machines": "this report on both, ADJOINT_CPU=baseline, compare(function, x)",
+    "code is refused in a graph": "jit(fullgraph=True), adjoint explain CODE",
+}
+"""For each trouble what finds its cause; docs/debugging.md shows them."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -43,6 +57,7 @@ def act(chosen: argparse.Namespace) -> int:
         "cache": _cache(),
         "settings": _settings(),
         "self test": test,
+        "tools": TOOLS,
     }
     if chosen.json:
         print(json.dumps(report, indent=2, default=str))

@@ -18,7 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = "Run a script written for mindspore, unchanged: `import mindspore` gives adjoint. Its exit code is the script's."
     parser.add_argument("--check-finite", action="store_true", help="stop at the first operator whose result has a NaN or an infinity")
     parser.add_argument("--times", action="store_true", help="show at the end how long each operator took, by line")
-    parser.add_argument("--memory", action="store_true", help="show at the end which tensors are held, who made them, and what keeps them alive")
+    parser.add_argument("--memory", action="store_true", help="show at the end which tensors are held, who made them, and what keeps them")
     add_script(parser)
     parser.set_defaults(act=act)
 

@@ -336,6 +336,8 @@ def test_doctor():
     assert "right numbers" in report["self test"]["result"] and report["self test"]["passed"] is True
     assert re.search(r"\d+\.\d+", report["compiler"]["version"])
     assert report["compiler"]["found"] != "none" and report["settings"]["ADJOINT_CACHE_DIR"]
+    page = (Path(__file__).parents[2] / "docs" / "debugging.md").read_text(encoding="utf-8")
+    assert [title[0].lower() + title[1:] for title in re.findall(r"^## (.*)", page, re.MULTILINE)] == list(report["tools"])
 
 
 def script(tmp_path, text, *arguments):
