@@ -76,6 +76,7 @@ bench: .venv/.demo       ## our own figures; benchmarks/README.md says how to me
 	$(BIN)/python benchmarks/run.py
 
 docs: .venv/.test        ## write the generated pages of docs/
+	$(BIN)/python docs/indexes.py
 	$(BIN)/python docs/generate.py
 
 site: .venv/.site        ## the pages of docs/ and a reference of the API as a site in out/site; a broken link is an error

@@ -7,12 +7,12 @@ of the same IR, hooks are nodes of them, and every operator is an emitted C kern
     from adjoint import Tensor, nn, ops
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from adjoint.foundation import collector
 
 with collector.paused():
-    from adjoint import amp, common, communication, context, dtype, nn, ops
+    from adjoint import nn, ops
     from adjoint.common.dtype import (
         TensorType,
         Type,
@@ -55,21 +55,10 @@ with collector.paused():
         uintp,
         ushort,
     )
-    from adjoint.common.sparse_tensor import RowTensor
-    from adjoint.common.tensor import tensor
     from adjoint.foundation import lazy, tracebacks
     from adjoint.foundation.diagnostics import CompileError, InternalError, missing_name
-    from adjoint.runtime.checkpoints.checkpoint import load_checkpoint, load_param_into_net, save_checkpoint
-    from adjoint.runtime.gradients.custom_function import Function as _Function
-    from adjoint.runtime.gradients.grad import get_grad, grad, value_and_grad
-    from adjoint.runtime.gradients.no_grad import no_grad as _no_grad
-    from adjoint.runtime.gradients.products import jvp, vjp
-    from adjoint.runtime.graphs.inputs.dynamic import enable_dynamic
-    from adjoint.runtime.graphs.jit import jit, ms_function
-    from adjoint.runtime.graphs.jit_stats import jit_stats
-    from adjoint.runtime.graphs.options import JitConfig, jit_class
-    from adjoint.runtime.inspection import finite as _finite  # noqa: F401 - judges what checks of results find
-    from adjoint.runtime.inspection.saving import install as _save_graphs
+    from adjoint.runtime.graphs.starting import start as _start_graphs
+    from adjoint.runtime.inspection.starting import start as _start_inspection
     from adjoint.runtime.process.context import (
         COMPATIBLE,
         GRAPH_MODE,
@@ -82,6 +71,23 @@ with collector.paused():
         set_context,
         set_device,
     )
+    from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
+    from adjoint.runtime.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from adjoint import amp, common, communication, context, dtype
+    from adjoint.common.sparse_tensor import RowTensor
+    from adjoint.common.tensor import tensor
+    from adjoint.runtime.checkpoints.checkpoint import load_checkpoint, load_param_into_net, save_checkpoint
+    from adjoint.runtime.gradients.custom_function import Function as _Function
+    from adjoint.runtime.gradients.grad import get_grad, grad, value_and_grad
+    from adjoint.runtime.gradients.no_grad import no_grad as _no_grad
+    from adjoint.runtime.gradients.products import jvp, vjp
+    from adjoint.runtime.graphs.inputs.dynamic import enable_dynamic
+    from adjoint.runtime.graphs.jit import jit, ms_function
+    from adjoint.runtime.graphs.jit_stats import jit_stats
+    from adjoint.runtime.graphs.options import JitConfig, jit_class
+    from adjoint.runtime.graphs.options import jit_class as ms_class
     from adjoint.runtime.process.parallel_context import (
         ParallelMode,
         get_auto_parallel_context,
@@ -98,13 +104,10 @@ with collector.paused():
         set_rng_state,
     )
     from adjoint.runtime.tensor.mutable import mutable
-    from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
     from adjoint.runtime.tensor.random import get_seed, set_seed
-    from adjoint.runtime.tensor.tensor import Tensor
 
 from_numpy = Tensor.from_numpy
 bool = bool_
-ms_class = jit_class
 
 __version__ = "0.1.0"
 
@@ -123,7 +126,8 @@ __all__ = [
 ]
 
 tracebacks.install()
-_save_graphs()
+_start_graphs()
+_start_inspection()
 
 
 _TRAINING = (
@@ -143,6 +147,22 @@ _DEVICES = (
     "set_kernel_launch_group", "set_memory", "set_stream_limit", "synchronize",
 )
 LOADED_WHEN_USED: dict[str, str] = {
+    "amp": "adjoint.amp", "common": "adjoint.common", "communication": "adjoint.communication", "context": "adjoint.context",
+    "dtype": "adjoint.dtype",
+    "RowTensor": "adjoint.common.sparse_tensor", "tensor": "adjoint.common.tensor",
+    **dict.fromkeys(("load_checkpoint", "load_param_into_net", "save_checkpoint"), "adjoint.runtime.checkpoints.checkpoint"),
+    "_Function": "adjoint.runtime.gradients.custom_function:Function", "_no_grad": "adjoint.runtime.gradients.no_grad:no_grad",
+    **dict.fromkeys(("get_grad", "grad", "value_and_grad"), "adjoint.runtime.gradients.grad"),
+    **dict.fromkeys(("jvp", "vjp"), "adjoint.runtime.gradients.products"),
+    "enable_dynamic": "adjoint.runtime.graphs.inputs.dynamic", "jit_stats": "adjoint.runtime.graphs.jit_stats",
+    **dict.fromkeys(("jit", "ms_function"), "adjoint.runtime.graphs.jit"),
+    **dict.fromkeys(("JitConfig", "jit_class"), "adjoint.runtime.graphs.options"),
+    "ms_class": "adjoint.runtime.graphs.options:jit_class",
+    **dict.fromkeys(("ParallelMode", "get_auto_parallel_context", "reset_auto_parallel_context", "set_auto_parallel_context"),
+                    "adjoint.runtime.process.parallel_context"),
+    **dict.fromkeys(("Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"),
+                    "adjoint.runtime.tensor.generator"),
+    "mutable": "adjoint.runtime.tensor.mutable", **dict.fromkeys(("get_seed", "set_seed"), "adjoint.runtime.tensor.random"),
     "check_gradients": "adjoint.testing.gradient_check", "compare": "adjoint.testing.mode_comparison",
     "dataset": "adjoint.dataset", "explore": "adjoint.explorer.explore", "log": "adjoint.log",
     "mindrecord": "adjoint.mindrecord", "mint": "adjoint.mint", "numpy": "adjoint.numpy",
@@ -163,3 +183,7 @@ def __getattr__(name: str) -> Any:
     if name in LOADED_WHEN_USED:
         return lazy.load(globals(), name)
     raise missing_name(__name__, name, globals())
+
+
+def __dir__() -> list[str]:
+    return lazy.listed(globals())

@@ -362,8 +362,10 @@ def _cell(text: str) -> str:
 
 
 STUBS = runpy.run_path(str(Path(__file__).with_name("stubs.py")))
+INDEXES = runpy.run_path(str(Path(__file__).with_name("indexes.py")))
 PAGES: dict[str, Callable[[], str]] = {"../adjoint/codegen/declarations.py":  # first: others are made by programs that load it
                                          runpy.run_path(str(Path(__file__).with_name("declarations.py")))["page"],
+                                     **INDEXES["PAGES"],
                                      "ops.md": ops_page, "errors.md": errors_page, "settings.md": settings_page,
                                      "compatibility.md": compatibility_page,
                                      "how-a-call-runs.md": runpy.run_path(str(Path(__file__).with_name("ways.py")))["page"],

@@ -34,13 +34,13 @@ def described() -> Iterator[tuple[type[Op], Public]]:
 def functions_stub() -> str:
     """Return the text of ops/generated.pyi."""
     names: list[str] = []
-    lines = ["METHODS: dict[str, Callable[..., Any]]", "PRIMITIVES: dict[str, type[Primitive]]"]
+    lines = ["def names_of(op: str) -> Names: ..."]
     for kind, public in described():
         function, *others = public.function_names
         names += [function, *others]
         lines += ["", _definition(kind, public), *_documentation(published(kind).functions[function].__doc__ or ""), ""]
         lines += [f"{other} = {function}" for other in others]
-    imports = _IMPORTS.format("Primitive", also="from collections.abc import Callable\n")
+    imports = _IMPORTS.replace("primitive import {}", "publish import Names").format(also="")
     return HEAD.format(imports=imports, names=_listed(names)) + "\n".join([*lines, ""])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from adjoint import Tensor, ops
-from adjoint.ir.op import registry
+from adjoint.ir.op import registry, withdraw
 from adjoint.ops import functional, operations
 
 
@@ -25,4 +25,4 @@ def taken_back() -> Iterator[None]:
         for module, names in modules.items():
             module.__all__[:] = names
         for name in set(registry()) - kinds:
-            del registry()[name]  # type: ignore[attr-defined]
+            withdraw(registry()[name])

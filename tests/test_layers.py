@@ -59,13 +59,15 @@ GATES = {
     ("runtime.graphs.jit", "runtime.graphs.calls.making"): "the frontend, with the first function that is parsed",
     ("runtime.graphs.graph", "ir.html"): "a graph as HTML, when a notebook shows it",
     ("runtime.graphs.jit", "ir.html"): "the graphs of a function as HTML, when a notebook shows it",
-    ("runtime.inspection.saving", "runtime.inspection.saved_graphs"): "passes and the emitter, with the first graph that is saved",
+    ("runtime.graphs.starting", "runtime.graphs.jit"): "what runs graphs, with the first Cell or function that runs as one in graph mode",
+    ("runtime.inspection.starting", "runtime.inspection.saved_graphs"): "passes and the emitter, with the first graph that is saved",
+    ("runtime.inspection.starting", "runtime.inspection.finite"): "what judges results, with the first that is not finite",
     ("ops.primitives.custom", "ops.foreign_code"): "C of the user's own, with the first call of an `ops.Custom` in C",
     ("communication.management", "communication.connection"): "MPI, where a launcher has started several processes",
 }
 """(module, the place or module that its functions import): what is loaded there."""
 
-CIRCLES = [{"adjoint.ir.build", "adjoint.ir.core", "adjoint.ir.op"}]
+CIRCLES = [{"adjoint.ir.build", "adjoint.ir.core", "adjoint.ir.op", "adjoint.ir.registry"}]
 """An op is checked and built by what knows ops: the only modules that import each other."""
 
 WAITING: tuple[str, ...] = ()

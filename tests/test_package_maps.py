@@ -22,7 +22,7 @@ PACKAGES = [
     "foundation",
 ]
 
-TOGETHER = {("ir", "op", "core"), ("ir", "op", "build")}
+TOGETHER = {("ir", "registry", "op"), ("ir", "op", "core"), ("ir", "op", "build")}
 """The core of the IR: an op's methods are annotated with nodes and Builders, which consist of ops."""
 
 

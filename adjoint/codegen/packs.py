@@ -53,8 +53,8 @@ def pack_sources(pack: str, dtype: DType, *, plain_work: float = 0, strict: bool
 
 
 def _samples(pack: str, dtype: DType) -> Iterator[tuple[Op, tuple[TensorType, ...]]]:
-    for cls in list(registry().values()):
-        if cls.pack != pack or cls.lower is Op.lower:
+    for cls in registry().of_pack(pack):
+        if cls.lower is Op.lower:
             continue
         for op, operands in cls.pack_samples(dtype):
             types = tuple(type_ for type_ in operands if isinstance(type_, TensorType) and type_.is_static)

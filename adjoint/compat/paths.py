@@ -196,9 +196,18 @@ def _found(path: str, name: str) -> tuple[ModuleType, str] | None:
         at = ((path, name),) if name in _beyond(path) else ()
     for home, called in at:
         module = _ours(home)
-        if module is not None and (called in _lazy(module) or not _is_module_of_ours(vars(module).get(called, module))):
+        if module is not None and (_is_lazy(module, called) or not _is_module_of_ours(vars(module).get(called, module))):
             return module, called
     return None
+
+
+def _is_lazy(module: ModuleType, name: str) -> bool:
+    """Return whether a module of ours loads a name at first use, and it is not a module that MindSpore has as well."""
+    home = _lazy(module).get(name)
+    if home is None or home != f"{module.__name__}.{name}":
+        return home is not None
+    path = home.removeprefix("adjoint.")
+    return not (is_theirs(path) or path in row_of("mindspore").modules)
 
 
 def _is_module_of_ours(value: Any) -> bool:

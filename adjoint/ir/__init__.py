@@ -1,6 +1,6 @@
 """The IR: ordered SSA with regions, its types and ops, and its text.
 
-Each module imports from those before it; `op`, `core` and `build` name each other's types.
+Each module imports from those before it; `registry`, `op`, `core` and `build` name each other's types.
 
     errors      the errors in IR text, with codes and help
     interning   makes equal values one object
@@ -8,6 +8,7 @@ Each module imports from those before it; `op`, `core` and `build` name each oth
     storage     the storage form and the compute form of arrays
     kernel      the Kernel to which an op describes its C
     public      the names and parameters of an op for users
+    registry    the ops by name, each loaded when it is looked up
     op          the base class of ops
     core        values, nodes, regions, functions, modules
     build       the Builder, the only maker of nodes

@@ -13,13 +13,14 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, dataclass_transform
 
 from adjoint.foundation.budget import Refillable, budget
 from adjoint.foundation.dataclass import HAS_DOCSTRINGS, dataclass, field
 from adjoint.foundation.diagnostics import integer_text
 from adjoint.ir.interning import Interned
 from adjoint.ir.public import Public
+from adjoint.ir.registry import Registry
 from adjoint.ir.types import Dim, DType, Poly, StackType, TensorType, TraceType, TupleType, Type, substituted
 
 if TYPE_CHECKING:
@@ -125,6 +126,8 @@ class Op(metaclass=_OpClass):
     """
     in_python: ClassVar[bool] = False
     """True if the op is computed by its reference, although there is a compiler."""
+    by_program: ClassVar[bool] = False
+    """True if a program defines the op, by `adjoint.operator`, and may define another one of the same name."""
     public: ClassVar[Public | tuple[Public, ...]] = ()
     """Its names for users, one `Public` for each list of parameters; an op without is not called by users."""
     symbol: str
@@ -249,10 +252,10 @@ def _made(cls: type[Op], fields: tuple[tuple[str, Any], ...]) -> Op:
     return cls(**dict(fields))
 
 
-_registry: dict[str, type[Op]] = {}
+_registry: Final = Registry()
 
 announced: list[Callable[[type[Op]], None]] = []
-"""Functions that are called with each new op class before it is registered; one that raises prevents that."""
+"""Functions that are called with the class of each op of a program before it is registered; one that raises prevents that."""
 
 OpType = TypeVar("OpType", bound=type[Op])
 
@@ -271,22 +274,22 @@ def operation(cls: OpType) -> OpType:
     documented = cls.__doc__ or not HAS_DOCSTRINGS  # `family` gives a class without a docstring one
     made = family(cls)
     made.name = made.__dict__.get("name") or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", made.__name__).lower()
-    if made.name in _registry:
+    if _registry.has(made.name, made.__module__):
         raise TypeError(f"an op called {made.name} exists already")
     if not documented or (made.infer is Op.infer and made.result_types is Op.result_types):
         raise TypeError(f"op {made.name} lacks its docstring or its inference")
     if made.cuts:
         made.vjp = _cut  # pyright: ignore[reportAttributeAccessIssue] - it asks for nothing that `vjp` is not given
-    for announce in announced:
-        announce(made)
-    _registry[made.name] = made
+    if not _registry.expects(made.name):
+        for announce in announced:
+            announce(made)
+    _registry.add(made)
     return made
 
 
 def withdraw(kind: type[Op]) -> None:
     """Take an op out of the registry, so that another one may have its name.  Ops of this class that exist keep their meaning."""
-    if _registry.get(kind.name) is kind:
-        del _registry[kind.name]
+    _registry.remove(kind)
 
 
 AnyOp = TypeVar("AnyOp", bound=Op)
@@ -338,8 +341,8 @@ def _cut(self: Op, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | 
     return (None,) * len(node.operands)
 
 
-def registry() -> Mapping[str, type[Op]]:
-    """Return all ops by name."""
+def registry() -> Registry:
+    """Return all ops by name; the module of an op is loaded when the op is looked up."""
     return _registry
 
 

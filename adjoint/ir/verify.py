@@ -15,7 +15,6 @@ from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value
 from adjoint.ir.errors import Mistake
 from adjoint.ir.op import Effect, Op, registry
 from adjoint.ir.ops.control import Call, Differentiated, Pull, Record, RegionOp
-from adjoint.ir.ops.defined import Defined
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.print import Listing, listing
 from adjoint.ir.types import StackType, TensorType, Type, holds_trace
@@ -85,7 +84,7 @@ class _Verifier:
         op = node.op
         if registry().get(op.name) is not type(op):
             again = f": an operator of this name was defined again, or is none any more; make the graph of `{op.name}` again"
-            self.fail(errors.BROKEN_STRUCTURE, node, f"`{op.name}` is not a registered op{again if isinstance(op, Defined) else ''}")
+            self.fail(errors.BROKEN_STRUCTURE, node, f"`{op.name}` is not a registered op{again if op.by_program else ''}")
         ordered = op.effect in (Effect.WRITES, Effect.HOST)
         if ordered != op.name.endswith("!"):
             label = f"the effect of `{op.name}` is {op.effect.value}: it must {'' if ordered else 'not '}be marked by `!`"

@@ -9,10 +9,9 @@ from adjoint.ir.ops.arithmetic import Add
 from adjoint.ir.types import F32, DType
 from adjoint.nn.checks import boolean, choice, floating, integer, pair, positive
 from adjoint.nn.linear import first_values
-from adjoint.ops import convolution, linear
+from adjoint.ops import convolution, linear, parts
 from adjoint.ops.arguments import ArgumentMistake, channels_first
 from adjoint.ops.convolution import three
-from adjoint.ops.parts import framed
 from adjoint.ops.primitives.convolution import Conv2D
 from adjoint.ops.primitives.network import BiasAdd
 from adjoint.ops.shapes import reshape
@@ -156,7 +155,7 @@ class Conv2dTranspose(_Convolution):
     def construct(self, x: Tensor) -> Tensor:
         image, weight = self._operands(x)
         y = self._biased(convolution.transposed("Conv2dTranspose", image, weight, **self._geometry))
-        return framed(y, ((0, 0), (0, 0), (0, self._longer[0]), (0, self._longer[1])), 0) if any(self._longer) else y
+        return parts.framed(y, ((0, 0), (0, 0), (0, self._longer[0]), (0, self._longer[1])), 0) if any(self._longer) else y
 
 
 class _Sequences(_Convolution):

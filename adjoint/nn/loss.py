@@ -19,9 +19,20 @@ from adjoint.nn.checks import (
     positive_number,
     tensor_argument,
 )
-from adjoint.ops import activations, arithmetic, creation, linear, ordering, parts, picking, random_numbers, reduction, shapes
+from adjoint.ops import (
+    activations,
+    arithmetic,
+    creation,
+    ctc,
+    linear,
+    ordering,
+    parts,
+    picking,
+    random_numbers,
+    reduction,
+    shapes,
+)
 from adjoint.ops import losses as functional
-from adjoint.ops.ctc import ctc_loss
 from adjoint.ops.primitives import Cast, Mul, ReduceMean, ReduceSum
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.tensor.tensor import Tensor, constant
@@ -357,7 +368,7 @@ class CTCLoss(LossBase):
             shapes.reshape(given, (1,)) if alone and given.ndim == 0 else given for given in (
                 tensor_argument(self, name, value) if value is None or isinstance(value, Tensor) else Tensor(value, I64)
                 for name, value in (("input_lengths", input_lengths), ("target_lengths", target_lengths))))
-        loss = ctc_loss(x, labels, steps, held, self.blank, self.reduction, self.zero_infinity)[0]
+        loss = ctc.ctc_loss(x, labels, steps, held, self.blank, self.reduction, self.zero_infinity)[0]
         return shapes.reshape(loss, ()) if alone else loss
 
 

@@ -1,22 +1,35 @@
 """Operators: functions (`ops.relu`), and objects made once with their attributes (`ops.ReLU()`), in MindSpore's names."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from adjoint.foundation import lazy
 from adjoint.foundation.diagnostics import missing_name
-from adjoint.ops import composite, functional, operations, tensor_methods, users_ops  # noqa: F401 - it waits for the ops of users
-from adjoint.ops.composite import *  # noqa: F403
-from adjoint.ops.functional import *  # noqa: F403
-from adjoint.ops.operations import *  # noqa: F403
-from adjoint.ops.registrations import CustomRegOp, DataType, custom_info_register
-from adjoint.ops.state import register_queue, unregister_queue
+from adjoint.ops import functional, operations
+from adjoint.ops.index import COMPOSITE
 
-tensor_methods.attach()
+if TYPE_CHECKING:
+    from adjoint.ops import composite
+    from adjoint.ops.composite import *  # noqa: F403
+    from adjoint.ops.functional import *  # noqa: F403
+    from adjoint.ops.operations import *  # noqa: F403
+    from adjoint.ops.registrations import CustomRegOp, DataType, custom_info_register
+    from adjoint.ops.state import register_queue, unregister_queue
 
 __all__ = ["CustomRegOp", "DataType", "composite", "custom_info_register", "functional", "operations", "register_queue", "unregister_queue"]
-__all__ += composite.__all__
-__all__ += functional.__all__
-__all__ += operations.__all__
+if TYPE_CHECKING:
+    __all__ += composite.__all__
+    __all__ += functional.__all__
+    __all__ += operations.__all__
+else:
+    __all__ += dict.fromkeys([*COMPOSITE["composite"].split(), *functional.__all__, *operations.__all__])
+
+LOADED_WHEN_USED = {
+    **lazy.homes(__name__, COMPOSITE), **{name: operations.LOADED_WHEN_USED[name] for name in operations.__all__},
+    **functional.LOADED_WHEN_USED, "composite": "adjoint.ops.composite",
+    **dict.fromkeys(("CustomRegOp", "DataType", "custom_info_register"), "adjoint.ops.registrations"),
+    **dict.fromkeys(("register_queue", "unregister_queue"), "adjoint.ops.state"),
+}
+"""The modules of all names."""
 
 INSTEAD = {
     "while_loop": "`ops.WhileLoop`, or a `while` in a function under `ms.jit`",
@@ -38,3 +51,19 @@ def __getattr__(name: str) -> Any:
     if name in LOADED_WHEN_USED:
         return lazy.load(globals(), name)
     raise missing_name(__name__, name, globals())
+    found = lazy.found(globals(), name)
+    if found is None:
+        raise missing_name(__name__, name, globals())
+    return found
+
+
+def __dir__() -> list[str]:
+    return lazy.listed(globals())
+
+
+# They use modules of this package, which the functions above find.
+from adjoint.ops.tensor_methods import attach as _attach  # noqa: E402
+from adjoint.ops.users_ops import wait as _wait  # noqa: E402
+
+_attach()
+_wait()

@@ -9,14 +9,14 @@ import math
 from typing import Any
 
 from adjoint.ir.op import made
+from adjoint.ir.ops import random, transcendental
 from adjoint.ir.ops import softmax as along
 from adjoint.ir.ops.activation import Gelu, HardSigmoid, HardSwish, LeakyRelu, Relu, Sigmoid, Softplus
 from adjoint.ir.ops.composed import SoftShrink
 from adjoint.ir.ops.conversion import Cast, Identity, Select
-from adjoint.ir.ops.random import Dropout
 from adjoint.ir.ops.shape import Broadcast
-from adjoint.ir.ops.transcendental import Tanh
 from adjoint.ir.types import BOOL, DType, tensor
+from adjoint.ops import arithmetic, parts
 from adjoint.ops.arguments import (
     ArgumentMistake,
     axis_argument,
@@ -31,8 +31,6 @@ from adjoint.ops.arguments import (
     seed_argument,
     wrong,
 )
-from adjoint.ops.arithmetic import abs, clip_by_value, expm1, greater, less, where
-from adjoint.ops.parts import parted
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.operators import binary
@@ -46,7 +44,7 @@ __all__ = [
     "softmin", "softplus", "softshrink", "softsign", "tanhshrink", "threshold",
 ]
 
-_RELU, _SIGMOID, _SOFTPLUS, _TANH = Relu(), Sigmoid(), Softplus(), Tanh()
+_RELU, _SIGMOID, _SOFTPLUS = Relu(), Sigmoid(), Softplus()
 _HARD_SIGMOID, _HARD_SWISH = HardSigmoid(), HardSwish()
 _LEAKY, _LEARNED = LeakyRelu("mean"), LeakyRelu("slope")
 _GELU = {name: Gelu(name) for name in ("none", "tanh")}
@@ -74,7 +72,7 @@ def relu6(x: Any) -> Tensor:
     """Return min(max(x, 0), 6)."""
     x = float_tensor("ReLU6", x, "x")
     six = constant(6.0, x.dtype)
-    return where(greater(x, six), six, apply(_RELU, x))
+    return arithmetic.where(arithmetic.greater(x, six), six, apply(_RELU, x))
 
 
 @fusible
@@ -95,7 +93,7 @@ def sloped(input: Any, alpha: Any, op: LeakyRelu) -> Tensor:
         return apply(_IDENTITY, x)
     if x.dtype.is_integer:
         slope = (alpha.tensor() if is_run_time_number(alpha) else as_tensor(alpha)).astype(x.dtype)
-        return where(x < 0, x * slope, x)
+        return arithmetic.where(x < 0, x * slope, x)
     return binary(op, x, alpha)
 
 
@@ -120,10 +118,10 @@ def elu(input_x: Any, alpha: float = 1.0) -> Tensor:
 
 def _exponential(x: Tensor, alpha: Any, scale: float, inner: float) -> Tensor:
     zero = constant(0.0, x.dtype)
-    positive = less(zero, x)
+    positive = arithmetic.less(zero, x)
     # The exponential only takes the elements that use it, so that it does not overflow elsewhere.
-    bent = expm1(where(positive, zero, x if inner == 1.0 else x * inner)) * alpha
-    out = where(positive, x, bent)
+    bent = arithmetic.expm1(arithmetic.where(positive, zero, x if inner == 1.0 else x * inner)) * alpha
+    out = arithmetic.where(positive, x, bent)
     return out if scale == 1.0 else out * scale
 
 
@@ -177,23 +175,23 @@ def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Tensor:
     x = float_tensor("Softplus", input)
     steep = number("Softplus", "beta", beta)
     scaled = x if steep == 1 else x * steep
-    straight = greater(scaled, real("Softplus", "threshold", threshold))
-    bent = apply(_SOFTPLUS, where(straight, constant(0.0, x.dtype), scaled))
-    return where(straight, x, bent if steep == 1 else bent / steep)
+    straight = arithmetic.greater(scaled, real("Softplus", "threshold", threshold))
+    bent = apply(_SOFTPLUS, arithmetic.where(straight, constant(0.0, x.dtype), scaled))
+    return arithmetic.where(straight, x, bent if steep == 1 else bent / steep)
 
 
 @fusible
 def softsign(x: Any) -> Tensor:
     """x / (1 + |x|)."""
     x = float_tensor("Softsign", x, "x")
-    return x / (abs(x) + 1.0)
+    return x / (arithmetic.abs(x) + 1.0)
 
 
 @fusible
 def mish(x: Any) -> Tensor:
     """x * tanh(softplus(x))."""
     x = float_tensor("Mish", x, "x")
-    return x * apply(_TANH, softplus(x))
+    return x * apply(made(transcendental.Tanh), softplus(x))
 
 
 @fusible
@@ -202,7 +200,7 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     low, high = number("HardTanh", "min_val", min_val), number("HardTanh", "max_val", max_val)
     if low > high:
         raise wrong("HardTanh", "min_val", f"at most max_val, {high}", low)
-    return clip_by_value(float_tensor("HardTanh", input), low, high)
+    return arithmetic.clip_by_value(float_tensor("HardTanh", input), low, high)
 
 
 @fusible
@@ -221,7 +219,7 @@ def hardswish(input: Any) -> Tensor:
 def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
     """Return x, or 0 where |x| <= `lambd`."""
     x = float_tensor("HShrink", input)
-    return where(greater(abs(x), real("HShrink", "lambd", lambd)), x, constant(0.0, x.dtype))
+    return arithmetic.where(arithmetic.greater(arithmetic.abs(x), real("HShrink", "lambd", lambd)), x, constant(0.0, x.dtype))
 
 
 @fusible
@@ -237,14 +235,14 @@ def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
 def tanhshrink(input: Any) -> Tensor:
     """x - tanh(x), of integers in Float32."""
     x = floating(operand("TanhShrink", input))
-    return x - apply(_TANH, x)
+    return x - apply(made(transcendental.Tanh), x)
 
 
 @fusible
 def threshold(input: Any, thr: float, value: float) -> Tensor:
     """Return x, or `value` where x <= `thr`."""
     x = operand("Threshold", input)
-    return where(greater(x, number("Threshold", "thr", thr)), x, filler("Threshold", "value", value, x.dtype))
+    return arithmetic.where(arithmetic.greater(x, number("Threshold", "thr", thr)), x, filler("Threshold", "value", value, x.dtype))
 
 
 @fusible
@@ -254,7 +252,7 @@ def glu(x: Any, axis: int = -1) -> Tensor:
     place = axis_argument("GLU", axis, x.ndim)
     if x.ndim == 0 or x.shape[place] % 2:
         raise wrong("GLU", "x", f"of an even size along axis {axis}", x)
-    first, second = parted(x, place, [x.shape[place] // 2] * 2)
+    first, second = parts.parted(x, place, [x.shape[place] // 2] * 2)
     return first * apply(_SIGMOID, second)
 
 
@@ -310,7 +308,7 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, seed: int | None 
         return apply(_IDENTITY, x)
     if share == 1.0:
         return apply(_SELECT, constant(False, BOOL), x, constant(0.0, x.dtype))
-    return apply(made(Dropout, 1.0 - share), x, next_key(own))[0]
+    return apply(made(random.Dropout, 1.0 - share), x, next_key(own))[0]
 
 
 def dropout1d(input: Any, p: float = 0.5, training: bool = True) -> Tensor:
@@ -348,5 +346,5 @@ def channels_dropped(x: Tensor, keep: float, within: int) -> tuple[Tensor, Tenso
         kept = apply(made(Broadcast, channels.with_dtype(BOOL)), constant(False, BOOL))
     else:
         ones = apply(made(Broadcast, channels), constant(1.0, x.dtype))
-        kept = apply(made(Dropout, keep), ones, next_key(None))[1]
+        kept = apply(made(random.Dropout, keep), ones, next_key(None))[1]
     return apply(_SELECT, kept, x / keep if keep else x, constant(0.0, x.dtype)), kept

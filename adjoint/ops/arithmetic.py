@@ -1,4 +1,4 @@
-# ruff: noqa: F405 - names of `generated`, which pyright knows from its stub
+
 """Arithmetic, comparison and logic, element by element: the functions of `generated`, each one op, and those made of several.
 
 Two operands broadcast as in NumPy and are brought to one dtype first (`runtime/tensor/promotion.py`); a Python number changes the
@@ -9,24 +9,27 @@ TypeError for anything else and for dtypes that an operator does not have, Value
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from adjoint.ir.op import made
+from adjoint.ir.ops import transcendental
 from adjoint.ir.ops.arithmetic import Add, Ceil, Div, Floor, FloorDiv, Fmod, Maximum, Minimum, Mul, RootOfSum, Round, Sub
 from adjoint.ir.ops.comparison import Equal, Less
 from adjoint.ir.ops.composed import Clip
 from adjoint.ir.ops.conversion import Cast, Identity, Select, StopGradient
 from adjoint.ir.ops.logic import BitwiseNot, LogicalNot
-from adjoint.ir.ops.transcendental import XLogY
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I64, U64, DType
+from adjoint.ops import generated
 from adjoint.ops.arguments import choice, filler, flag, floating, integer, number, operand, real, wrong
-from adjoint.ops.generated import *  # noqa: F403
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.operators import binary, combined, divided, nearest_in
 from adjoint.runtime.tensor.promotion import scalar_dtype
 from adjoint.runtime.tensor.run_time_checks import is_run_time_number
 from adjoint.runtime.tensor.structure import like
 from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, constant
+
+if TYPE_CHECKING:
+    from adjoint.ops.generated import *  # noqa: F403
 
 __all__ = [
     "addcdiv", "addcmul", "addn", "bitwise_and", "bitwise_or", "bitwise_xor", "cast", "clamp", "clip", "clip_by_value", "depend", "div",
@@ -36,11 +39,17 @@ __all__ = [
 
 _ADD, _SUB, _MUL, _DIV, _FMOD, _FLOOR_DIV = Add(), Sub(), Mul(), Div(), Fmod(), FloorDiv()
 _MAXIMUM, _MINIMUM = Maximum(), Minimum()
-_ROOT_OF_SUM, _XLOGY = RootOfSum(), XLogY()
+_ROOT_OF_SUM = RootOfSum()
 _FLOOR, _CEIL, _ROUND = Floor(), Ceil(), Round()
 _LESS, _EQUAL = Less(), Equal()
 _SELECT, _IDENTITY, _STOP = Select(), Identity(), StopGradient()
 LARGEST = {F16: 65504.0, BF16: 3.3895313892515355e38, F32: 3.4028234663852886e38, F64: 1.7976931348623157e308}
+
+
+def __getattr__(name: str) -> Any:
+    """Return a function of `generated`: the modules of operators find all of arithmetic here."""
+    function = globals()[name] = getattr(generated, name)
+    return function
 
 
 # Two operands -------------------------------------------------------------------------------------------------------
@@ -124,7 +133,7 @@ def xlogy(input: Any, other: Any) -> Tensor:
 
 
 def _xlogy(first: Tensor, second: Tensor) -> Tensor:
-    return apply(_XLOGY, floating(first), floating(second))
+    return apply(made(transcendental.XLogY), floating(first), floating(second))
 
 
 def root_of_sum(x: Tensor) -> Tensor:
@@ -135,8 +144,8 @@ def root_of_sum(x: Tensor) -> Tensor:
 def flat_power(x: Tensor, power: float) -> Tensor:
     """Return x**power of numbers not below 0, for a power other than 0; the gradient at 0, where some powers have none, is 0."""
     zero, one = constant(0.0, x.dtype), constant(1.0, x.dtype)
-    nothing = equal(x, zero)
-    return where(nothing, zero if power > 0 else constant(math.inf, x.dtype), pow(where(nothing, one, x), power))
+    nothing = generated.equal(x, zero)
+    return where(nothing, zero if power > 0 else constant(math.inf, x.dtype), generated.pow(where(nothing, one, x), power))
 
 
 @fusible
@@ -190,9 +199,10 @@ def addn(x: Any) -> Tensor:
 def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Return whether |input - other| <= atol + rtol * |other|; equal infinities are close, two NaN only if `equal_nan`."""
     def is_close(first: Tensor, second: Tensor) -> Tensor:
-        near = logical_and(isfinite(second), _distance(first, second) <= binary(_ADD, abs(_measured(second)) * rtol, atol))
-        close = logical_or(near, equal(first, second))
-        return logical_or(close, logical_and(isnan(first), isnan(second))) if both_nan else close
+        allowed = binary(_ADD, generated.abs(_measured(second)) * rtol, atol)
+        near = generated.logical_and(generated.isfinite(second), _distance(first, second) <= allowed)
+        close = generated.logical_or(near, generated.equal(first, second))
+        return generated.logical_or(close, generated.logical_and(generated.isnan(first), generated.isnan(second))) if both_nan else close
 
     both_nan = flag("IsClose", "equal_nan", equal_nan)
     return combined(_EQUAL, operand("IsClose", input), other, is_close)
@@ -206,11 +216,11 @@ def _measured(x: Tensor) -> Tensor:
 def _distance(x: Tensor, y: Tensor) -> Tensor:
     """Return the distance of two numbers; of integers in Float64, since their own dtype may not hold it."""
     if x.dtype.is_float:
-        return abs(x - y)
+        return generated.abs(x - y)
     if x.dtype is not U64:
         x, y = cast(x, I64), cast(y, I64)
     # Modulo 2**64 the difference of two integers of 64 bits is exact.
-    return cast(cast(maximum(x, y) - minimum(x, y), U64), F64)
+    return cast(cast(generated.maximum(x, y) - generated.minimum(x, y), U64), F64)
 
 
 # Logic and bits -----------------------------------------------------------------------------------------------------
@@ -282,7 +292,8 @@ def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None
     given = {"nan": (nan, 0.0), "posinf": (posinf, largest), "neginf": (neginf, -largest)}
     for_nan, for_high, for_low = (
         constant(default if value is None else real("NanToNum", name, value), x.dtype) for name, (value, default) in given.items())
-    return where(equal(x, -math.inf), for_low, where(equal(x, infinity), for_high, where(isnan(x), for_nan, x)))
+    finite = where(generated.isnan(x), for_nan, x)
+    return where(generated.equal(x, -math.inf), for_low, where(generated.equal(x, infinity), for_high, finite))
 
 
 @fusible
@@ -402,9 +413,9 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
         return apply(Clip(-math.inf if min is None else float(min), math.inf if max is None else float(max)), x)
     low, high = _bound("min", x, min), _bound("max", x, max)
     if low is not None:
-        x = where(less(x, low), low, x)
+        x = where(generated.less(x, low), low, x)
     if high is not None:
-        x = where(greater(x, high), high, x)
+        x = where(generated.greater(x, high), high, x)
     return x
 
 

@@ -10,11 +10,8 @@ from typing import Any
 from adjoint.ir.op import made
 from adjoint.ir.ops.sums import SumOfSquares
 from adjoint.ir.types import F32, F64, DType
-from adjoint.ops import creation
+from adjoint.ops import arithmetic, creation, parts, reduction
 from adjoint.ops.arguments import flag, floating, number, real, single, tensors_argument, wrong
-from adjoint.ops.arithmetic import isfinite, maximum, root_of_sum, square
-from adjoint.ops.parts import stack
-from adjoint.ops.reduction import amax, amin, power_norm, sum
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.gradients.grad import GradOperation
 from adjoint.runtime.tensor.kinds import KINDS, NamedKind, accepts, named_kind
@@ -182,9 +179,9 @@ def clip_by_norm(x: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfi
     items = tuple(floating(item) for item in given)
     length = _length(items) if order == 2 else _common_norm(items, float(order))
     if flag("clip_by_norm", "error_if_nonfinite", error_if_nonfinite):
-        checked_on_host(_check_finite, length, conditions=lambda: [(isfinite(length), TRUE)])
+        checked_on_host(_check_finite, length, conditions=lambda: [(arithmetic.isfinite(length), TRUE)])
     limit = real("clip_by_norm", "max_norm", max_norm)
-    factor = limit / maximum(length + 1e-6, limit)
+    factor = limit / arithmetic.maximum(length + 1e-6, limit)
     scaled = tuple((item * factor).astype(item.dtype, copy=False) for item in items)
     return scaled[0] if isinstance(x, Tensor) else type(x)(scaled)
 
@@ -194,10 +191,10 @@ def _common_norm(items: Sequence[Tensor], order: float) -> Tensor:
     def norm_of(x: Tensor) -> Tensor:
         axes = tuple(range(x.ndim))
         if math.isinf(order):
-            return (amax if order > 0 else amin)(abs(x), axes)
-        return power_norm(x, order, axes, False)
+            return (reduction.amax if order > 0 else reduction.amin)(abs(x), axes)
+        return reduction.power_norm(x, order, axes, False)
 
-    return norm_of(stack([norm_of(single(item)) for item in items]))
+    return norm_of(parts.stack([norm_of(single(item)) for item in items]))
 
 
 def _check_finite(length: Tensor) -> None:
@@ -213,7 +210,7 @@ def clip_by_global_norm(x: Any, clip_norm: float = 1.0, use_norm: Any = None) ->
     limit = real("clip_by_global_norm", "clip_norm", clip_norm)
     if limit <= 0:
         raise wrong("clip_by_global_norm", "clip_norm", "more than 0", limit)
-    factor = limit / maximum(_length(x), limit)
+    factor = limit / arithmetic.maximum(_length(x), limit)
     return tuple((single(item) * factor).astype(item.dtype, copy=False) if item.dtype.is_float else item * factor for item in x)
 
 
@@ -221,11 +218,11 @@ def _length(items: Sequence[Tensor]) -> Tensor:
     total = _square_length(items[0])
     for item in items[1:]:
         total = total + _square_length(item)
-    return root_of_sum(total)
+    return arithmetic.root_of_sum(total)
 
 
 def _square_length(x: Tensor) -> Tensor:
     """Return the sum of squares; of two-byte floats in Float32."""
     if not x.dtype.is_float:
-        return sum(square(x))
+        return reduction.sum(arithmetic.square(x))
     return apply(made(SumOfSquares, tuple(range(x.ndim)), False, F64 if x.dtype is F64 else F32), x)

@@ -13,9 +13,9 @@ from adjoint.ir.op import made
 from adjoint.ir.ops.linalg import Convolution, ConvolutionInputGradient
 from adjoint.ir.ops.patches import Fold, Unfold
 from adjoint.ir.types import tensor
+from adjoint.ops import parts
 from adjoint.ops.arguments import ArgumentMistake, choice, integer, only, operand, pair, sizes_argument, whole, wrong
 from adjoint.ops.linear import bias_add
-from adjoint.ops.parts import framed
 from adjoint.ops.shapes import reshape, transpose
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor, apply
@@ -96,7 +96,7 @@ def transposed(
     to = tensor(image.dtype, (image.shape[0], kernel.shape[1] * groups, *(size for size, _, _ in ends)))
     out = apply(made(ConvolutionInputGradient, to, stride, tuple(side for _, side, _ in ends), dilation, groups), image, kernel)
     beyond = [(0, more) for _, _, more in ends]
-    return framed(out, ((0, 0), (0, 0), *beyond), 0) if any(more for _, more in beyond) else out
+    return parts.framed(out, ((0, 0), (0, 0), *beyond), 0) if any(more for _, more in beyond) else out
 
 
 def transposed_axis(
@@ -262,7 +262,7 @@ def transposed_volume_convolution(
     to = tensor(volume.dtype, (n, outputs, size, height * width))
     summed = apply(made(Fold, to, (deep, 1), (stride[0], 1), (side, (0, 0)), (dilation[0], 1)), patches)
     result = reshape(summed, (n, outputs, size, height, width))
-    return framed(result, ((0, 0), (0, 0), (0, behind), (0, 0), (0, 0)), 0) if behind else result
+    return parts.framed(result, ((0, 0), (0, 0), (0, behind), (0, 0), (0, 0)), 0) if behind else result
 
 
 def three(op: str, argument: str, value: Any, *, least: int = 1) -> Sizes:

@@ -1,25 +1,37 @@
-"""The functions that apply one op: made from the classes of the ops, by `publish`.  `generated.pyi` shows them.
+"""The functions that apply one op: made from the classes of the ops, by `publish`, when they are first used.
 
-METHODS     the functions that are methods of Tensor, by the methods' names; where a name ends in `_`, the result is written into the tensor
-PRIMITIVES  the ops as objects, by name
+`generated.pyi` shows them.
 """
 
-from collections.abc import Callable
 from typing import Any
 
-from adjoint.ir import ops  # noqa: F401 - registers the ops
+from adjoint.foundation.diagnostics import missing_name
+from adjoint.foundation.locking import Lock
 from adjoint.ir.op import registry
-from adjoint.ops.primitive import Primitive
-from adjoint.ops.publish import Names, published
+from adjoint.ir.ops.index import FUNCTIONS
+from adjoint.ops import publish
 
-_NAMES = Names({}, {}, {})
+__all__ = [*FUNCTIONS]  # pyright: ignore[reportUnsupportedDunderAll] - the stub lists them
 
-for _kind in registry().values():
-    if _kind.publics():
-        _NAMES.add(published(_kind))
+_made: dict[str, Any] = {}
+_lock = Lock()
 
-METHODS: dict[str, Callable[..., Any]] = _NAMES.methods
-PRIMITIVES: dict[str, type[Primitive]] = _NAMES.primitives
-globals().update(_NAMES.functions)
 
-__all__ = [*_NAMES.functions]  # pyright: ignore[reportUnsupportedDunderAll] - the stub lists them
+def names_of(op: str) -> Any:
+    """Return the public names of an op (`publish.Names`); they are made once."""
+    found = _made.get(op)
+    if found is None:
+        kind, published = registry()[op], publish.published
+        with _lock:
+            found = _made.get(op)
+            if found is None:
+                found = _made[op] = published(kind)
+    return found
+
+
+def __getattr__(name: str) -> Any:
+    if name not in FUNCTIONS:
+        raise missing_name(__name__, name, globals())
+    functions = names_of(FUNCTIONS[name]).functions
+    globals().update(functions)
+    return functions[name]

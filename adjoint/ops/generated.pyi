@@ -1,9 +1,8 @@
 """Written by `make docs` from the classes of the ops, and compared with them by a test."""
 
-from collections.abc import Callable
 from typing import Any
 
-from adjoint.ops.primitive import Primitive
+from adjoint.ops.publish import Names
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
@@ -17,213 +16,7 @@ __all__ = [
     "tensor_floordiv", "tensor_ge", "tensor_gt", "tensor_le", "tensor_lt", "tensor_mod", "tensor_mul", "tensor_pow", "tensor_sub",
 ]
 
-METHODS: dict[str, Callable[..., Any]]
-PRIMITIVES: dict[str, type[Primitive]]
-
-def exp(input: Any) -> Tensor:
-    """e to the power input.
-
-    gradient  ct * exp(input)
-    ct        the gradient of the result
-    """
-
-
-def exp2(input: Any) -> Tensor:
-    """2 to the power input.
-
-    Integers and bools become Float32.
-
-    gradient  ct * log(2) * 2**input
-    ct        the gradient of the result
-    """
-
-
-def expm1(input: Any) -> Tensor:
-    """exp(input) - 1, accurate near 0.
-
-    gradient  ct * exp(input)
-    ct        the gradient of the result
-    """
-
-
-def log(input: Any) -> Tensor:
-    """Return the natural logarithm; -infinity at 0, NaN below.
-
-    gradient  ct / input
-    ct        the gradient of the result
-    """
-
-
-def log2(input: Any) -> Tensor:
-    """Return the logarithm to base 2; -infinity at 0, NaN below.
-
-    gradient  ct / (input log(2))
-    ct        the gradient of the result
-    """
-
-
-def log10(input: Any) -> Tensor:
-    """Return the logarithm to base 10; -infinity at 0, NaN below.
-
-    gradient  ct / (input log(10))
-    ct        the gradient of the result
-    """
-
-
-def log1p(input: Any) -> Tensor:
-    """log(1 + input), accurate near 0.
-
-    gradient  ct / (1 + input)
-    ct        the gradient of the result
-    """
-
-
-def sin(input: Any) -> Tensor:
-    """Return the sine of input radians.
-
-    gradient  ct * cos(input)
-    ct        the gradient of the result
-    """
-
-
-def cos(input: Any) -> Tensor:
-    """Return the cosine of input radians.
-
-    gradient  -ct * sin(input)
-    ct        the gradient of the result
-    """
-
-
-def tan(input: Any) -> Tensor:
-    """Return the tangent of input radians.
-
-    gradient  ct * (1 + tan(input)**2)
-    ct        the gradient of the result
-    """
-
-
-def asin(input: Any) -> Tensor:
-    """Return the inverse sine, in [-pi/2, pi/2]; NaN outside of [-1, 1].
-
-    gradient  ct / sqrt(1 - input**2): infinite at -1 and 1
-    ct        the gradient of the result
-    """
-
-
-def acos(input: Any) -> Tensor:
-    """Return the inverse cosine, in [0, pi]; NaN outside of [-1, 1].
-
-    gradient  -ct / sqrt(1 - input**2): infinite at -1 and 1
-    ct        the gradient of the result
-    """
-
-
-def atan(input: Any) -> Tensor:
-    """Return the inverse tangent, in [-pi/2, pi/2].
-
-    gradient  ct / (1 + input**2)
-    ct        the gradient of the result
-    """
-
-
-def sinh(input: Any) -> Tensor:
-    """Return the hyperbolic sine.
-
-    gradient  ct * cosh(input)
-    ct        the gradient of the result
-    """
-
-
-def cosh(input: Any) -> Tensor:
-    """Return the hyperbolic cosine.
-
-    gradient  ct * sinh(input)
-    ct        the gradient of the result
-    """
-
-
-def asinh(input: Any) -> Tensor:
-    """Return the inverse hyperbolic sine.
-
-    gradient  ct / cosh(asinh(input)), which is sqrt(1 + input**2)
-    ct        the gradient of the result
-    """
-
-
-def acosh(input: Any) -> Tensor:
-    """Return the non-negative inverse hyperbolic cosine; NaN below 1.
-
-    gradient  ct / sinh(acosh(input)), which is sqrt(input**2 - 1): infinite at 1
-    ct        the gradient of the result
-    """
-
-
-def atanh(input: Any) -> Tensor:
-    """Return the inverse hyperbolic tangent; infinite at -1 and 1, NaN outside.
-
-    gradient  ct / (1 - input**2)
-    ct        the gradient of the result
-    """
-
-
-def atan2(input: Any, other: Any) -> Tensor:
-    """Return the angle, in [-pi, pi], of the point (other, input).
-
-    The operands are Tensors or numbers, of shapes that broadcast; they are brought to one dtype.
-
-    gradient  ct * other / (other**2 + input**2) for input, -ct * input / (other**2 + input**2) for other, both 0 for (0, 0); each
-              summed over the axes
-              along which it was broadcast
-    ct        the gradient of the result
-    """
-
-
-def tanh(input: Any) -> Tensor:
-    """Return the hyperbolic tangent.
-
-    gradient  ct * (1 - tanh(input)**2)
-    ct        the gradient of the result
-    """
-
-
-def erf(input: Any) -> Tensor:
-    """Return the error function, 2 / sqrt(pi) times the integral of exp(-t**2) from 0 to input.
-
-    gradient  ct * 2 / sqrt(pi) * exp(-input**2)
-    ct        the gradient of the result
-    """
-
-
-def erfc(input: Any) -> Tensor:
-    """1 - erf(input), accurate where it is small.
-
-    gradient  -ct * 2 / sqrt(pi) * exp(-input**2)
-    ct        the gradient of the result
-    """
-
-
-def erfinv(input: Any) -> Tensor:
-    """Return the y with erf(y) = input; infinite at -1 and 1, NaN beyond.
-
-    input p(input^2) up to 1/2, polynomials in sqrt(-ln(1 - |input|)) above; in float32, of ln(1 - input^2). The error is below 3
-    units in the last place.
-
-    gradient  ct * sqrt(pi) / 2 * exp(erfinv(input)**2)
-    ct        the gradient of the result
-    """
-
-
-def sinc(input: Any) -> Tensor:
-    """sin(pi input) / (pi input), 1 at 0; exactly 0 at the other integers.
-
-    The error is below 3 units in the last place.
-
-    Integers and bools become Float32.
-
-    gradient  ct * (cos(pi input) - sinc(input)) / input, for |input| < 1/2 by the power series of that
-    ct        the gradient of the result
-    """
-
+def names_of(op: str) -> Names: ...
 
 def sigmoid(input: Any) -> Tensor:
     """1 / (1 + exp(-input)).
@@ -434,54 +227,6 @@ def nextafter(input: Any, other: Any) -> Tensor:
 
     gradient  ct for input, summed over the axes along which it was broadcast; none for other
     ct        the gradient of the result
-    """
-
-
-def lgamma(input: Any) -> Tensor:
-    """Return the logarithm of |gamma(input)|; infinite at 0, -1, -2, ...
-
-    A polynomial on [1/2, 9], in float32 up to 3, Stirling's series beyond (DLMF 5.11.1), reflection below 0 (DLMF 5.5.3). The
-    error is below 3 units in the last place for input > 0; below 0 it is that of the larger of the terms, as the logarithm has a
-    zero between each two poles.
-
-    Integers and bools become Float32.
-
-    gradient  ct * digamma(input)
-    ct        the gradient of the result
-    """
-
-
-def digamma(input: Any) -> Tensor:
-    """Return the derivative of the logarithm of gamma(input); -infinity at 0, infinity at -0, NaN at -1, -2, ... and at -infinity.
-
-    A polynomial on [1/2, 9], from which the zero at 1.4616 is divided out, the asymptotic series beyond (DLMF 5.11.2), reflection
-    below 0
-    (DLMF 5.5.4). The error is below 3 units in the last place for input > 0; below 0 it is that of the larger of the terms.
-
-    gradient  ct * polygamma(1, input)
-    ct        the gradient of the result
-    """
-
-
-def igamma(input: Any, other: Any) -> Any:
-    """Return the regularised lower incomplete gamma function: the integral of t^(input - 1) e^-t from 0 to other, over gamma(input).
-    DLMF 8.2.4.
-
-    The power series up to 1.5 (DLMF 8.7.3); beyond, the trapezoidal rule after an exponential change of variable, from other away
-    from the
-    mean. The error is below 16 units in the last place of float64 where the result is above 0.01; where it is smaller, below 16
-    and 3 for each unit of its logarithm. NaN for input < 0, for other < 0, and where both are 0 or both infinite.
-
-    gradient  ct times the derivative by input, ct * other^(input - 1) e^-other / gamma(input) for other; each summed over the axes
-              along which it was broadcast
-    ct        the gradient of the result
-    """
-
-
-def igammac(input: Any, other: Any) -> Any:
-    """Return the regularised upper incomplete gamma function, 1 - igamma(input, other), accurate where it is small. DLMF 8.2.4.
-
-    gradient  that of igamma, negative
     """
 
 
@@ -716,6 +461,54 @@ def isfinite(input: Any) -> Tensor:
     """
 
 
+def lgamma(input: Any) -> Tensor:
+    """Return the logarithm of |gamma(input)|; infinite at 0, -1, -2, ...
+
+    A polynomial on [1/2, 9], in float32 up to 3, Stirling's series beyond (DLMF 5.11.1), reflection below 0 (DLMF 5.5.3). The
+    error is below 3 units in the last place for input > 0; below 0 it is that of the larger of the terms, as the logarithm has a
+    zero between each two poles.
+
+    Integers and bools become Float32.
+
+    gradient  ct * digamma(input)
+    ct        the gradient of the result
+    """
+
+
+def digamma(input: Any) -> Tensor:
+    """Return the derivative of the logarithm of gamma(input); -infinity at 0, infinity at -0, NaN at -1, -2, ... and at -infinity.
+
+    A polynomial on [1/2, 9], from which the zero at 1.4616 is divided out, the asymptotic series beyond (DLMF 5.11.2), reflection
+    below 0
+    (DLMF 5.5.4). The error is below 3 units in the last place for input > 0; below 0 it is that of the larger of the terms.
+
+    gradient  ct * polygamma(1, input)
+    ct        the gradient of the result
+    """
+
+
+def igamma(input: Any, other: Any) -> Any:
+    """Return the regularised lower incomplete gamma function: the integral of t^(input - 1) e^-t from 0 to other, over gamma(input).
+    DLMF 8.2.4.
+
+    The power series up to 1.5 (DLMF 8.7.3); beyond, the trapezoidal rule after an exponential change of variable, from other away
+    from the
+    mean. The error is below 16 units in the last place of float64 where the result is above 0.01; where it is smaller, below 16
+    and 3 for each unit of its logarithm. NaN for input < 0, for other < 0, and where both are 0 or both infinite.
+
+    gradient  ct times the derivative by input, ct * other^(input - 1) e^-other / gamma(input) for other; each summed over the axes
+              along which it was broadcast
+    ct        the gradient of the result
+    """
+
+
+def igammac(input: Any, other: Any) -> Any:
+    """Return the regularised upper incomplete gamma function, 1 - igamma(input, other), accurate where it is small. DLMF 8.2.4.
+
+    gradient  that of igamma, negative
+    """
+
+
 def logical_and(input: Any, other: Any) -> Tensor:
     """Whether input and other are both true.
 
@@ -775,3 +568,208 @@ def pow(input: Any, exponent: Any) -> Tensor:
 
 tensor_pow = pow
 pows = pow
+
+def exp(input: Any) -> Tensor:
+    """e to the power input.
+
+    gradient  ct * exp(input)
+    ct        the gradient of the result
+    """
+
+
+def exp2(input: Any) -> Tensor:
+    """2 to the power input.
+
+    Integers and bools become Float32.
+
+    gradient  ct * log(2) * 2**input
+    ct        the gradient of the result
+    """
+
+
+def expm1(input: Any) -> Tensor:
+    """exp(input) - 1, accurate near 0.
+
+    gradient  ct * exp(input)
+    ct        the gradient of the result
+    """
+
+
+def log(input: Any) -> Tensor:
+    """Return the natural logarithm; -infinity at 0, NaN below.
+
+    gradient  ct / input
+    ct        the gradient of the result
+    """
+
+
+def log2(input: Any) -> Tensor:
+    """Return the logarithm to base 2; -infinity at 0, NaN below.
+
+    gradient  ct / (input log(2))
+    ct        the gradient of the result
+    """
+
+
+def log10(input: Any) -> Tensor:
+    """Return the logarithm to base 10; -infinity at 0, NaN below.
+
+    gradient  ct / (input log(10))
+    ct        the gradient of the result
+    """
+
+
+def log1p(input: Any) -> Tensor:
+    """log(1 + input), accurate near 0.
+
+    gradient  ct / (1 + input)
+    ct        the gradient of the result
+    """
+
+
+def sin(input: Any) -> Tensor:
+    """Return the sine of input radians.
+
+    gradient  ct * cos(input)
+    ct        the gradient of the result
+    """
+
+
+def cos(input: Any) -> Tensor:
+    """Return the cosine of input radians.
+
+    gradient  -ct * sin(input)
+    ct        the gradient of the result
+    """
+
+
+def tan(input: Any) -> Tensor:
+    """Return the tangent of input radians.
+
+    gradient  ct * (1 + tan(input)**2)
+    ct        the gradient of the result
+    """
+
+
+def asin(input: Any) -> Tensor:
+    """Return the inverse sine, in [-pi/2, pi/2]; NaN outside of [-1, 1].
+
+    gradient  ct / sqrt(1 - input**2): infinite at -1 and 1
+    ct        the gradient of the result
+    """
+
+
+def acos(input: Any) -> Tensor:
+    """Return the inverse cosine, in [0, pi]; NaN outside of [-1, 1].
+
+    gradient  -ct / sqrt(1 - input**2): infinite at -1 and 1
+    ct        the gradient of the result
+    """
+
+
+def atan(input: Any) -> Tensor:
+    """Return the inverse tangent, in [-pi/2, pi/2].
+
+    gradient  ct / (1 + input**2)
+    ct        the gradient of the result
+    """
+
+
+def sinh(input: Any) -> Tensor:
+    """Return the hyperbolic sine.
+
+    gradient  ct * cosh(input)
+    ct        the gradient of the result
+    """
+
+
+def cosh(input: Any) -> Tensor:
+    """Return the hyperbolic cosine.
+
+    gradient  ct * sinh(input)
+    ct        the gradient of the result
+    """
+
+
+def asinh(input: Any) -> Tensor:
+    """Return the inverse hyperbolic sine.
+
+    gradient  ct / cosh(asinh(input)), which is sqrt(1 + input**2)
+    ct        the gradient of the result
+    """
+
+
+def acosh(input: Any) -> Tensor:
+    """Return the non-negative inverse hyperbolic cosine; NaN below 1.
+
+    gradient  ct / sinh(acosh(input)), which is sqrt(input**2 - 1): infinite at 1
+    ct        the gradient of the result
+    """
+
+
+def atanh(input: Any) -> Tensor:
+    """Return the inverse hyperbolic tangent; infinite at -1 and 1, NaN outside.
+
+    gradient  ct / (1 - input**2)
+    ct        the gradient of the result
+    """
+
+
+def atan2(input: Any, other: Any) -> Tensor:
+    """Return the angle, in [-pi, pi], of the point (other, input).
+
+    The operands are Tensors or numbers, of shapes that broadcast; they are brought to one dtype.
+
+    gradient  ct * other / (other**2 + input**2) for input, -ct * input / (other**2 + input**2) for other, both 0 for (0, 0); each
+              summed over the axes
+              along which it was broadcast
+    ct        the gradient of the result
+    """
+
+
+def tanh(input: Any) -> Tensor:
+    """Return the hyperbolic tangent.
+
+    gradient  ct * (1 - tanh(input)**2)
+    ct        the gradient of the result
+    """
+
+
+def erf(input: Any) -> Tensor:
+    """Return the error function, 2 / sqrt(pi) times the integral of exp(-t**2) from 0 to input.
+
+    gradient  ct * 2 / sqrt(pi) * exp(-input**2)
+    ct        the gradient of the result
+    """
+
+
+def erfc(input: Any) -> Tensor:
+    """1 - erf(input), accurate where it is small.
+
+    gradient  -ct * 2 / sqrt(pi) * exp(-input**2)
+    ct        the gradient of the result
+    """
+
+
+def erfinv(input: Any) -> Tensor:
+    """Return the y with erf(y) = input; infinite at -1 and 1, NaN beyond.
+
+    input p(input^2) up to 1/2, polynomials in sqrt(-ln(1 - |input|)) above; in float32, of ln(1 - input^2). The error is below 3
+    units in the last place.
+
+    gradient  ct * sqrt(pi) / 2 * exp(erfinv(input)**2)
+    ct        the gradient of the result
+    """
+
+
+def sinc(input: Any) -> Tensor:
+    """sin(pi input) / (pi input), 1 at 0; exactly 0 at the other integers.
+
+    The error is below 3 units in the last place.
+
+    Integers and bools become Float32.
+
+    gradient  ct * (cos(pi input) - sinc(input)) / input, for |input| < 1/2 by the power series of that
+    ct        the gradient of the result
+    """
+

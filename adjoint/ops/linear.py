@@ -16,6 +16,7 @@ from adjoint.ir.ops.linalg import MatMul as Product
 from adjoint.ir.ops.shape import Reshape, Transpose
 from adjoint.ir.ops.sums import Sum
 from adjoint.ir.types import BOOL, broadcast_shapes, tensor
+from adjoint.ops import picking
 from adjoint.ops.arguments import (
     ArgumentMistake,
     axis_argument,
@@ -27,7 +28,6 @@ from adjoint.ops.arguments import (
     sizes_argument,
     wrong,
 )
-from adjoint.ops.picking import gathered, indices_argument
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.memory.op_plans import pairs_of
 from adjoint.runtime.process.tracer import tracing
@@ -361,7 +361,7 @@ def embedding(
 
     norm_type  which norm `max_norm` would bound: without that it has no meaning
     """
-    ids, table = indices_argument("Embedding", "input", input), operand("Embedding", weight, "weight")
+    ids, table = picking.indices_argument("Embedding", "input", input), operand("Embedding", weight, "weight")
     if table.ndim != 2:
         raise wrong("Embedding", "weight", "of 2 dimensions", table)
     number("Embedding", "norm_type", norm_type)
@@ -371,7 +371,7 @@ def embedding(
     if flag("Embedding", "scale_grad_by_freq", scale_grad_by_freq):
         raise ValueError("For 'Embedding', 'scale_grad_by_freq' is not supported: divide the gradient of 'weight', row by row, by "
                          "ops.maximum(ops.one_hot(input.reshape(-1), len(weight)).sum(0), 1).expand_dims(1).")
-    rows = gathered("Embedding", table, ids, 0)
+    rows = picking.gathered("Embedding", table, ids, 0)
     if padding_idx is None:
         return rows
     place = integer("Embedding", "padding_idx", padding_idx)

@@ -16,11 +16,10 @@ from adjoint.ir.ops.losses import SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.ops.sums import Mean, Sum
 from adjoint.ir.types import F16, I64, DType, tensor
+from adjoint.ops import arithmetic, picking
+from adjoint.ops import reduction as reductions
 from adjoint.ops.activations import log_softmax, softplus
 from adjoint.ops.arguments import IndexMistake, choice, flag, floating, operand, real, roomy, whole, wrong
-from adjoint.ops.arithmetic import abs, less, log, maximum, mul, not_equal, sqrt, square, stop_gradient, sub, where, xlogy
-from adjoint.ops.picking import gather_elements
-from adjoint.ops.reduction import mean, sum
 from adjoint.ops.shapes import moveaxis, reshape, squeeze
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.promotion import common_dtype
@@ -52,15 +51,16 @@ def reduced(x: Tensor, reduction: str) -> Tensor:
 def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """(input - target) ** 2, in floating point."""
     kind = reduction_argument("MSELoss", reduction)
-    return reduced(square(sub(floating(operand("MSELoss", input)), floating(operand("MSELoss", target, "target")))), kind)
+    distance = arithmetic.sub(floating(operand("MSELoss", input)), floating(operand("MSELoss", target, "target")))
+    return reduced(arithmetic.square(distance), kind)
 
 
 @fusible
 def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """|input - target|; of integers an integer, the mean cut."""
     kind = reduction_argument("L1Loss", reduction)
-    distance = abs(sub(operand("L1Loss", input), operand("L1Loss", target, "target")))
-    return reduced(distance, kind) if distance.dtype.is_float or kind != "mean" else mean(distance)
+    distance = arithmetic.abs(arithmetic.sub(operand("L1Loss", input), operand("L1Loss", target, "target")))
+    return reduced(distance, kind) if distance.dtype.is_float or kind != "mean" else reductions.mean(distance)
 
 
 @fusible
@@ -69,11 +69,12 @@ def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = 
     kind, width = reduction_argument("SmoothL1Loss", reduction), real("SmoothL1Loss", "beta", beta)
     if width <= 0:
         raise wrong("SmoothL1Loss", "beta", "more than 0", width)
-    difference = sub(operand("SmoothL1Loss", input), operand("SmoothL1Loss", target, "target"))
+    difference = arithmetic.sub(operand("SmoothL1Loss", input), operand("SmoothL1Loss", target, "target"))
     if difference.dtype.is_float:
         return reduced(apply(made(SmoothL1, width), difference), kind)
-    distance = abs(difference)
-    return reduced(where(less(distance, width), square(distance) * (0.5 / width), distance - 0.5 * width), kind)
+    distance = arithmetic.abs(difference)
+    near = arithmetic.square(distance) * (0.5 / width)
+    return reduced(arithmetic.where(arithmetic.less(distance, width), near, distance - 0.5 * width), kind)
 
 
 @fusible
@@ -82,11 +83,12 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     kind, width = reduction_argument("HuberLoss", reduction), real("HuberLoss", "delta", delta)
     if width <= 0:
         raise wrong("HuberLoss", "delta", "more than 0", width)
-    difference = sub(operand("HuberLoss", input), operand("HuberLoss", target, "target"))
+    difference = arithmetic.sub(operand("HuberLoss", input), operand("HuberLoss", target, "target"))
     if difference.dtype.is_float:
         return reduced(apply(made(Huber, width), difference), kind)
-    distance = abs(difference)
-    return reduced(where(less(distance, width), square(distance) * 0.5, (distance - 0.5 * width) * width), kind)
+    distance = arithmetic.abs(difference)
+    near = arithmetic.square(distance) * 0.5
+    return reduced(arithmetic.where(arithmetic.less(distance, width), near, (distance - 0.5 * width) * width), kind)
 
 
 # Classes ------------------------------------------------------------------------------------------------------------
@@ -144,7 +146,7 @@ def softmax_cross_entropy_with_logits(logits: Any, labels: Any) -> Tensor:
         raise wrong(op, "labels", f"of the shape of the logits, {x.shape}", shares)
     if shares.dtype is not x.dtype:
         raise wrong(op, "labels", f"of the dtype of the logits, {x.dtype}", shares, TypeError)
-    return apply(SoftmaxCrossEntropy(), x, stop_gradient(shares))
+    return apply(SoftmaxCrossEntropy(), x, arithmetic.stop_gradient(shares))
 
 
 def _class_weights(op: str, weight: Any, classes: int) -> Tensor | None:
@@ -212,7 +214,7 @@ def cross_entropy(
             losses = sparse_losses(op, rows, flat, (ignored,))
             if kind != "mean":
                 return reshape(losses, shape) if kind == "none" else reduced(losses, kind)
-            counted = sum(not_equal(labels, ignored)).astype(x.dtype)
+            counted = reductions.sum(arithmetic.not_equal(labels, ignored)).astype(x.dtype)
             return reduced(losses, "sum") / counted
         return nll_loss(log_softmax(x, 1 if x.ndim > 1 else 0), labels, weight, ignore_index, kind, smoothing)
     if labels.shape != x.shape:
@@ -228,7 +230,7 @@ def cross_entropy(
     if weights is not None:
         weights = weights.astype(dtype, copy=False)
         scores = scores * (weights if axis == 0 else reshape(weights, (classes, *(1,) * (x.ndim - 2))))
-    losses = -sum(scores * shares, axis)
+    losses = -reductions.sum(scores * shares, axis)
     if kind == "mean":
         return reduced(losses, "sum") / float(max(1, losses.size))
     return reduced(losses, kind)
@@ -249,26 +251,26 @@ def nll_loss(
     weights = _class_weights(op, weight, classes)
     rows = rows.astype(_in_one_dtype(x, weights), copy=False)
     flat = reshape(labels, (-1, 1)).astype(I64, copy=False)
-    counts = not_equal(flat, ignored)
+    counts = arithmetic.not_equal(flat, ignored)
     checked_on_host(class_check(op, "target", classes, (ignored,)), flat)
-    places = where(counts, flat, constant(0, I64))
+    places = arithmetic.where(counts, flat, constant(0, I64))
     zero = constant(0.0, rows.dtype)
     if weights is None:
         shares = counts.astype(rows.dtype)
     else:
         weights = weights.astype(rows.dtype, copy=False)
         spread = apply(made(Broadcast, tensor(rows.dtype, rows.shape)), weights)
-        shares = where(counts, gather_elements(spread, 1, places), zero)
-    losses = -gather_elements(rows, 1, places) * shares
+        shares = arithmetic.where(counts, picking.gather_elements(spread, 1, places), zero)
+    losses = -picking.gather_elements(rows, 1, places) * shares
     if smoothing:
         even = rows if weights is None else rows * weights
-        even = where(counts, -sum(even, 1, True) / float(classes), zero)
+        even = arithmetic.where(counts, -reductions.sum(even, 1, True) / float(classes), zero)
         losses = losses * (1.0 - smoothing) + even * smoothing
     losses = squeeze(losses, 1)
     if kind == "none":
         return reshape(losses, shape)
     total = reduced(losses, "sum")
-    return total if kind == "sum" else total / sum(shares)
+    return total if kind == "sum" else total / reductions.sum(shares)
 
 
 @fusible
@@ -284,7 +286,7 @@ def binary_cross_entropy(logits: Any, labels: Any, weight: Any = None, reduction
         raise wrong(op, "labels", f"of the shape of 'logits', {x.shape}", y)
     y = y.astype(x.dtype, copy=False)
     tiny = 6e-8 if x.dtype is F16 else 1e-24
-    losses = -(y * log(x + tiny) + (1.0 - y) * log(1.0 - x + tiny))
+    losses = -(y * arithmetic.log(x + tiny) + (1.0 - y) * arithmetic.log(1.0 - x + tiny))
     return reduced(losses if weight is None else losses * operand(op, weight, "weight"), kind)
 
 
@@ -306,13 +308,13 @@ def binary_cross_entropy_with_logits(
     dtype = _in_one_dtype(x, y)
     x, y = x.astype(dtype, copy=False), y.astype(dtype, copy=False)
     # log(1 + e^-x) = max(-x, 0) + log(1 + e^-|x|)
-    tail = maximum(-x, constant(0.0, x.dtype)) + softplus(-abs(x), threshold=math.inf)
+    tail = arithmetic.maximum(-x, constant(0.0, x.dtype)) + softplus(-arithmetic.abs(x), threshold=math.inf)
     if pos_weight is None:
         losses = (1.0 - y) * x + tail
     else:
         positive = operand(op, pos_weight, "pos_weight").astype(dtype, copy=False)
         losses = (1.0 - y) * x + ((positive - 1.0) * y + 1.0) * tail
-    return reduced(losses if weight is None else mul(losses, operand(op, weight, "weight").astype(dtype, copy=False)), kind)
+    return reduced(losses if weight is None else arithmetic.mul(losses, operand(op, weight, "weight").astype(dtype, copy=False)), kind)
 
 
 @fusible
@@ -321,7 +323,7 @@ def kl_div(logits: Any, labels: Any, reduction: str = "mean") -> Tensor:
     op = "KLDiv"
     kind = choice(op, "reduction", reduction, (*_REDUCTIONS, "batchmean"))
     x, y = operand(op, logits, "logits"), operand(op, labels, "labels")
-    losses = xlogy(y, y) - y * x
+    losses = arithmetic.xlogy(y, y) - y * x
     if kind == "batchmean":
         if x.ndim == 0:
             raise wrong(op, "logits", "of at least 1 dimension", x)
@@ -344,8 +346,8 @@ def gaussian_nll_loss(x: Any, target: Any, var: Any, full: bool = False, eps: fl
         raise wrong(op, "eps", "a finite float, more than 0", eps if not isinstance(eps, str) else repr(eps))
     if v.shape != a.shape and v.shape == a.shape[:-1]:
         v = reshape(v, (*v.shape, 1))
-    v = maximum(v, eps)
-    found = (log(v) + square(a - b) / v) * 0.5
+    v = arithmetic.maximum(v, eps)
+    found = (arithmetic.log(v) + arithmetic.square(a - b) / v) * 0.5
     return reduced(found + 0.5 * math.log(2 * math.pi) if whole_formula else found, kind)
 
 
@@ -363,5 +365,6 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-08) -> Ten
     dtype = common_dtype(a.dtype, b.dtype)
     a, b = roomy(a), roomy(b)
     least = real(op, "eps", eps) ** 2
-    lengths = [sqrt(maximum(sum(square(x), dim), least)) for x in (a, b)]  # not the root of 0, which has no gradient
-    return (sum(a * b, dim) / lengths[0] / lengths[1]).astype(dtype, copy=False)
+    # Not the root of 0, which has no gradient.
+    lengths = [arithmetic.sqrt(arithmetic.maximum(reductions.sum(arithmetic.square(x), dim), least)) for x in (a, b)]
+    return (reductions.sum(a * b, dim) / lengths[0] / lengths[1]).astype(dtype, copy=False)

@@ -9,11 +9,9 @@ from adjoint.ir.ops.conversion import Cast
 from adjoint.ir.ops.sort import Sort, TopK
 from adjoint.ir.ops.sums import Sum
 from adjoint.ir.types import I32, I64
+from adjoint.ops import parts, picking, reduction
 from adjoint.ops.arguments import axis_argument, flag, integer, operand, wrong
 from adjoint.ops.arithmetic import equal, greater, where
-from adjoint.ops.parts import slice
-from adjoint.ops.picking import gather_elements
-from adjoint.ops.reduction import amax, amin, max, min
 from adjoint.ops.shapes import squeeze, swapaxes
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
@@ -55,7 +53,7 @@ def topk(input: Any, k: int, dim: int | None = None, largest: bool = True, sorte
         return sort(x, along, descending)
     if not count:
         begin, size = (0,) * x.ndim, tuple(0 if a == along else d for a, d in enumerate(x.shape))
-        return slice(x, begin, size), apply(made(Cast, I32), slice(x, begin, size))
+        return parts.slice(x, begin, size), apply(made(Cast, I32), parts.slice(x, begin, size))
     op = made(TopK, count, descending)
     if along == x.ndim - 1:
         return apply(op, x)
@@ -97,11 +95,11 @@ def _middle(input: Any, axis: Any, keepdims: Any, *, ignore_nan: bool) -> tuple[
         # Sorted, NaN are behind the numbers.
         numbers = apply(made(Sum, (along,), True), apply(made(Cast, I64), equal(x, x)))
         chosen = where(greater(numbers, 0), (numbers - 1) // 2, 0) if ignore_nan else where(equal(numbers, length), middle, numbers)
-        values, places = gather_elements(values, along, chosen), gather_elements(places, along, chosen)
+        values, places = picking.gather_elements(values, along, chosen), picking.gather_elements(places, along, chosen)
     else:
         begin = tuple(middle if a == along else 0 for a in range(x.ndim))
         size = tuple(1 if a == along else d for a, d in enumerate(x.shape))
-        values, places = slice(values, begin, size), slice(places, begin, size)
+        values, places = parts.slice(values, begin, size), parts.slice(places, begin, size)
     return (values, places) if keep else (squeeze(values, along), squeeze(places, along))
 
 
@@ -116,9 +114,9 @@ def aminmax(input: Any, *, axis: Any = 0, keepdims: bool = False) -> tuple[Tenso
     """Return the smallest and the largest element along an axis; without an axis, of the whole tensor."""
     x, keep = operand("AMinMax", input), flag("AMinMax", "keepdims", keepdims)
     if axis is None:
-        return amin(x, None, keep), amax(x, None, keep)
+        return reduction.amin(x, None, keep), reduction.amax(x, None, keep)
     along = axis_argument("AMinMax", axis, x.ndim)
-    return min(x, along, keep)[0], max(x, along, keep)[0]
+    return reduction.min(x, along, keep)[0], reduction.max(x, along, keep)[0]
 
 
 @fusible

@@ -8,15 +8,12 @@ from typing import Any
 import numpy as np
 
 from adjoint.ir.op import made
-from adjoint.ir.ops.indexing import Gather
+from adjoint.ir.ops import indexing, resample
 from adjoint.ir.ops.pooling import AvgPool, MaxPool, MaxPoolIndices
-from adjoint.ir.ops.resample import Resample
 from adjoint.ir.types import I32
+from adjoint.ops import arithmetic, creation, picking
 from adjoint.ops.arguments import check_memory, flag, integer, only, operand, pair, real, single, sizes_argument, whole, wrong
-from adjoint.ops.arithmetic import flat_power, pow
 from adjoint.ops.convolution import Pairs, Sides, Sizes, same_padding, three
-from adjoint.ops.creation import ones
-from adjoint.ops.picking import gather_d
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor, apply
@@ -163,7 +160,7 @@ def places_in_volumes(x: Tensor, kernel: Sizes, stride: Sizes, sides: Sides, dil
     rows = reshape(planes, (n, c, d, planes.shape[2] * planes.shape[3]))
     deep = apply(made(MaxPoolIndices, (kernel[0], 1), (stride[0], 1), (sides[0], (0, 0)), (dilation[0], 1), ceil), rows)
     chosen = reshape(deep, (n, c, -1))
-    found = gather_d(reshape(within, (n, c, -1)), 2, chosen) + chosen // max(1, rows.shape[3]) * (h * w)
+    found = picking.gather_d(reshape(within, (n, c, -1)), 2, chosen) + chosen // max(1, rows.shape[3]) * (h * w)
     return reshape(found, (n, c, deep.shape[2], *planes.shape[2:]))
 
 
@@ -240,12 +237,12 @@ def _roots_of_sums(op: str, x: Tensor, norm_type: Any, kernel: Any, stride: Any,
     power = real(op, "norm_type", norm_type)
     if not power:
         raise wrong(op, "norm_type", "a number other than 0", norm_type)
-    powers, sides = pow(x, power), ((0, 0), (0, 0))
+    powers, sides = arithmetic.pow(x, power), ((0, 0), (0, 0))
     if flag(op, "ceil_mode", ceil_mode):  # as in MindSpore, the mean of a window that is cut off counts for a whole one
         sums = pooled(op, AvgPool, powers, kernel, stride, sides, True, False) * float(math.prod(kernel))
     else:
         sums = pooled(op, AvgPool, powers, kernel, stride, sides, False, False, 1)
-    return sums if power == 1 else flat_power(sums, 1.0 / power)
+    return sums if power == 1 else arithmetic.flat_power(sums, 1.0 / power)
 
 
 # Parts --------------------------------------------------------------------------------------------------------------
@@ -354,7 +351,7 @@ def _averaged_parts(x: Tensor, sizes: Sizes) -> Tensor:
         parts = sizes[axis - 2]
         if parts != x.shape[axis]:
             places, inside = _part_places(x.shape[axis], parts)
-            total = apply(made(Resample, axis), out, Tensor(np.where(inside, places, -1)), ones(places.shape, out.dtype))
+            total = apply(made(resample.Resample, axis), out, Tensor(np.where(inside, places, -1)), creation.ones(places.shape, out.dtype))
             out = total / reshape(Tensor(inside.sum(axis=1)).astype(out.dtype), (parts, *(1,) * (x.ndim - axis - 1)))
     return out.astype(x.dtype, copy=False)
 
@@ -385,12 +382,12 @@ def _largest_parts(image: Tensor, sizes: Sizes, return_indices: bool) -> tuple[T
         kernel = rows.shape[1], columns.shape[1]
         table = rows.reshape(-1, 1) * w + columns.reshape(-1)
         for axis, places in ((2, rows), (3, columns)):
-            image = apply(made(Gather, axis), image, Tensor(places.reshape(-1)))
+            image = apply(made(indexing.Gather, axis), image, Tensor(places.reshape(-1)))
     values = apply(made(MaxPool, kernel, kernel), image)
     if not return_indices:
         return values, None
     found = apply(made(MaxPoolIndices, kernel, kernel), image)
-    return values, found if table is None else apply(made(Gather, 0), Tensor(table.reshape(-1)), found)
+    return values, found if table is None else apply(made(indexing.Gather, 0), Tensor(table.reshape(-1)), found)
 
 
 @fusible
@@ -412,5 +409,5 @@ def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = Fal
     if within is None or across is None:
         return out
     chosen = reshape(across, (n, c, -1))
-    found = gather_d(reshape(within, (n, c, -1)), 2, chosen) + chosen // max(1, rows.shape[3]) * (h * w)
+    found = picking.gather_d(reshape(within, (n, c, -1)), 2, chosen) + chosen // max(1, rows.shape[3]) * (h * w)
     return out, unbatched(reshape(found.astype(I32), (n, c, *sizes)), batched)

@@ -21,7 +21,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from adjoint.ir.op import Op
-from adjoint.ir.ops.defined import Defined
 from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.public import Public
 from adjoint.ir.types import DType
@@ -114,7 +113,7 @@ def function_of_op(kind: type[Op], public: Public) -> Callable[..., Any]:
     if len(names) != len(operands) or not all(map(str.isidentifier, (public.name, *operands))):
         raise _misfit(kind, public)
     pair = issubclass(kind, Elementwise) and len(operands) == 2
-    brought = "together" if issubclass(kind, Defined) else public.operands or ("promoted" if pair else "tensors")
+    brought = "together" if kind.by_program else public.operands or ("promoted" if pair else "tensors")
     lines = [f"def made({public.signature.partition('(')[2]}:"]
     if attributes:
         lines.append(f"    _op = _kind({_checked(kind, attributes)})")
@@ -233,7 +232,7 @@ def _documented(text: str, renamed: dict[str, str], brought: str) -> str:
 
 def _operand_names(kind: type[Op]) -> tuple[str, ...]:
     """Return the names that an op's class gives its operands."""
-    if issubclass(kind, (Elementwise, Defined)):
-        return kind.takes
+    if issubclass(kind, Elementwise) or kind.by_program:
+        return kind.takes  # pyright: ignore[reportAttributeAccessIssue] - ops of programs have it
     code = kind.infer.__code__
     return code.co_varnames[1 : code.co_argcount]

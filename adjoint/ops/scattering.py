@@ -16,6 +16,7 @@ from adjoint.ir.op import made
 from adjoint.ir.ops.indexing import Iota, ScatterAdd
 from adjoint.ir.ops.scatter import Scatter
 from adjoint.ir.types import BOOL, I64, TensorType, broadcast_shapes, tensor
+from adjoint.ops import reduction as reductions
 from adjoint.ops.arguments import (
     ArgumentMistake,
     axis_argument,
@@ -33,7 +34,6 @@ from adjoint.ops.arithmetic import cast, where
 from adjoint.ops.creation import zeros
 from adjoint.ops.parts import stack
 from adjoint.ops.picking import flat_indices, flat_places, gathered, index_check, indices_argument
-from adjoint.ops.reduction import cumsum, sum
 from adjoint.ops.shapes import broadcast_to, expand_dims, moveaxis, reshape
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.parameter import Parameter
@@ -273,10 +273,10 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Tensor:
         if count > new.size:
             raise wrong(op, "source", f"of at least {count} elements, as many as the mask has true ones", new)
 
-    checked_on_host(enough, chosen, conditions=lambda: [(sum(cast(chosen, I64)), Range(0, new.size))])
+    checked_on_host(enough, chosen, conditions=lambda: [(reductions.sum(cast(chosen, I64)), Range(0, new.size))])
     if x.size == 0 or new.size == 0:
         return x.copy()
-    number = cumsum(cast(chosen, I64), 0) - 1
+    number = reductions.cumsum(cast(chosen, I64), 0) - 1
     # Where the mask is false the number may be -1, or beyond the end: the element taken there is not used.
     taken = gathered(op, reshape(new, (-1,)), where(chosen, number, 0), 0)
     return reshape(where(chosen, taken, reshape(x, (-1,))), x.shape)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.ir.op import made
-from adjoint.ir.ops.indexing import Gather
+from adjoint.ir.ops import indexing
 from adjoint.ir.ops.shape import Broadcast, Reshape, Transpose
 from adjoint.ir.types import TensorType, broadcast_shapes, tensor
 from adjoint.ops.arguments import (
@@ -302,4 +302,4 @@ def repeat_interleave(input: Any, repeats: Any, axis: int | None = None) -> Tens
         raise wrong("RepeatInterleave", "repeats", f"one number or {length}", times)
     result = tensor(x.dtype, (*x.shape[:along], builtins.sum(times), *x.shape[along + 1 :]))
     check_fits("RepeatInterleave", result)
-    return apply(made(Gather, along), x, Tensor(np.repeat(np.arange(length), times)))
+    return apply(made(indexing.Gather, along), x, Tensor(np.repeat(np.arange(length), times)))

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from adjoint.ir.ops.index import METHODS
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, DType, TensorType, broadcast_shapes, tensor
 from adjoint.ops import (
     activations,
@@ -43,6 +45,7 @@ from adjoint.ops import (
 from adjoint.ops.arguments import choice, dimension, flag, integer, operand, sizes_argument, wrong
 from adjoint.runtime.execution.fusible_calls import make_fused, make_recorded
 from adjoint.runtime.memory.machine import array_of, memory_of
+from adjoint.runtime.tensor import description, operators  # noqa: F401 - they complete Tensor
 from adjoint.runtime.tensor.fusible import fusible, on_frequent_calls
 from adjoint.runtime.tensor.generator import Generator, stream_of
 from adjoint.runtime.tensor.indexing import iterated, taken, write
@@ -782,8 +785,8 @@ def _extreme(along: Any, over: Any, x: Tensor, dim: Any, keepdim: Any, axis: Any
     return over(x, place, keep, initial=initial, where=where)
 
 
-_FUNCTIONS: dict[str, Any] = {
-    function.__name__: function
+_FUNCTIONS: dict[str, ModuleType] = {
+    name: module
     for module, names in (
         (arithmetic,
          "addcdiv addcmul bitwise_and bitwise_or bitwise_xor clamp clip div fmod invert lerp masked_fill nan_to_num "
@@ -816,9 +819,9 @@ _FUNCTIONS: dict[str, Any] = {
         (distances, "cov cross renorm"),
         (segments, "unsorted_segment_max unsorted_segment_min unsorted_segment_prod"),
     )
-    for function in (getattr(module, name) for name in names.split())
+    for name in names.split()
 }
-"""Functions that become methods unchanged, with the tensor as first argument, besides those of `generated`."""
+"""The modules of the functions that become methods unchanged, with the tensor as first argument, besides those of `generated`."""
 
 _SYNONYMS = {
     "divide": "div", "bitwise_not": "invert", "matrix_determinant": "det", "log_matrix_determinant": "slogdet",
@@ -861,6 +864,22 @@ def _called(type_: TensorType, dtype: Any = None) -> str:
     return type_.dtype.long_name
 
 
+class _Later:
+    """A method of Tensor that is loaded, and takes the place of this object, when it is first used.
+
+    find  returns the function
+    """
+
+    def __init__(self, name: str, find: Callable[[], Callable[..., Any]]):
+        self.name, self.find = name, find
+
+    def __get__(self, x: Any, kind: Any = None) -> Any:
+        method = self.find()
+        if vars(Tensor).get(self.name) is self:
+            setattr(Tensor, self.name, method)
+        return getattr(kind if x is None else x, self.name)
+
+
 def attach() -> None:
     """Give Tensor its methods, and let calls of `fusible` functions be fused."""
     on_frequent_calls(fused=make_fused, recorded=make_recorded)
@@ -870,19 +889,26 @@ def attach() -> None:
             if not isinstance(method, property) and method.__qualname__.startswith(_Methods.__name__):
                 method.__qualname__ = f"Tensor.{name}"
             setattr(Tensor, name, method)
-    for name, function in _FUNCTIONS.items():
-        setattr(Tensor, name, function)
+    for name, module in _FUNCTIONS.items():
+        _later(name, lambda name=name, module=module: getattr(module, name))
+    for name, op in METHODS.items():
+        _later(name, lambda name=name, op=op: _method(name, generated.names_of(op).methods[name]))
     for name, other in _SYNONYMS.items():
-        setattr(Tensor, name, getattr(Tensor, other))
+        _later(name, lambda other=other: getattr(Tensor, other))
     for name, dtype in _DTYPES.items():
         setattr(Tensor, name, _converter(dtype))
     for name in _IN_PLACE:
-        add_method(f"{name}_", getattr(Tensor, name))
-    for name, function in generated.METHODS.items():
-        add_method(name, function)
+        _later(f"{name}_", lambda name=name: _method(f"{name}_", getattr(Tensor, name)))
+
+
+def _later(name: str, find: Callable[[], Callable[..., Any]]) -> None:
+    setattr(Tensor, name, _Later(name, find))
+
+
+def _method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    return _in_place(name[:-1], function) if name.endswith("_") else function
 
 
 def add_method(name: str, function: Callable[..., Any]) -> None:
     """Make a function a method of Tensor; under a name that ends in `_` the method writes the result into the tensor."""
-    setattr(Tensor, name, _in_place(name[:-1], function) if name.endswith("_") else function)
-
+    setattr(Tensor, name, _method(name, function))

@@ -1,4 +1,4 @@
-"""Passes: transforms of the IR, from module to module.  Importing this package makes every pass known to `Pipeline.parse`.
+"""Passes: transforms of the IR, from module to module.  A pass is loaded when it is used.
 
 Each module imports from those before it.  Parts that all passes use:
 
@@ -41,34 +41,10 @@ Before a graph runs:
     optimising        the schedule that makes a graph fast where eager mode gives the same result
 """
 
-from adjoint.passes import (
-    attention,
-    autodiff,
-    cse,
-    dce,
-    differentiate,
-    early_steps,
-    expand,
-    fuse,
-    inline,
-    lift_state,
-    simplify,
-    specialize,
-    unhook,
-)
-
-__all__ = [
-    "attention",
-    "autodiff",
-    "cse",
-    "dce",
-    "differentiate",
-    "early_steps",
-    "expand",
-    "fuse",
-    "inline",
-    "lift_state",
-    "simplify",
-    "specialize",
-    "unhook",
-]
+PASSES = {
+    "attend": "attention", "cse": "cse", "dce": "dce", "differentiate": "differentiate", "early-steps": "early_steps", "expand": "expand",
+    "fuse": "fuse", "grad": "autodiff", "inline": "inline", "lift-state": "lift_state", "pair": "autodiff", "simplify": "simplify",
+    "specialize": "specialize", "unhook": "unhook",
+}
+"""For each pass, by its name in the text of a pipeline, the module that defines it: it is loaded with the first pipeline that has the pass.
+"""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import importlib
 import re
 import time
 import typing
@@ -27,7 +28,7 @@ from adjoint.ir.core import Function, Module, walk
 from adjoint.ir.ops.control import Call
 from adjoint.ir.print import print_module
 from adjoint.ir.verify import verify_module
-from adjoint.passes import errors
+from adjoint.passes import PASSES, errors
 
 __all__ = ["PassDiffs", "Dump", "Observer", "Pass", "Pipeline", "Timing", "chosen", "passes", "unused", "verifying", "with_replaced"]
 
@@ -73,8 +74,17 @@ after)`.
 
 
 def passes() -> dict[str, type[Pass]]:
-    """Return all passes known so far: for each name, as written in the text of a pipeline, the class."""
+    """Return all passes: for each name, as written in the text of a pipeline, the class."""
+    for name in PASSES:
+        _found(name)
     return dict(_passes)
+
+
+def _found(name: str) -> type[Pass] | None:
+    """Return the pass with a name; None if there is none."""
+    if name not in _passes and name in PASSES:
+        importlib.import_module(f"adjoint.passes.{PASSES[name]}")
+    return _passes.get(name)
 
 
 @dataclass(frozen=True)
@@ -250,9 +260,9 @@ class _Reader:
 
     def _pass(self) -> Pass:
         name = self._next()
-        cls = _passes.get(name)
+        cls = _found(name)
         if cls is None:
-            raise _mistake(f"there is no pass called `{name}`", ", ".join(sorted(_passes)))
+            raise _mistake(f"there is no pass called `{name}`", ", ".join(sorted(passes())))
         options: dict[str, Any] = {}
         if self._peek() == "{":
             self._next()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjoint.ir.op import Op, mistake, operation, sample
+from adjoint.ir.ops import transcendental
 from adjoint.ir.ops.elementwise import (
     F32_23,
     FULL,
@@ -24,7 +25,6 @@ from adjoint.ir.ops.elementwise import (
     smooth_unary,
     square,
 )
-from adjoint.ir.ops.transcendental import complementary_error_function, error_function
 from adjoint.ir.public import Public
 from adjoint.ir.types import F32, F64, I32, U8, DType, TensorType, tensor
 
@@ -395,7 +395,7 @@ class Gelu(Unary):
     def reference(self, x: Array) -> Array:
         z = x.astype(np.float64)
         if self.approximation == "none":
-            return (z * (0.5 + 0.5 * error_function(z / math.sqrt(2.0)))).astype(x.dtype)
+            return (z * (0.5 + 0.5 * transcendental.error_function(z / math.sqrt(2.0)))).astype(x.dtype)
         return (0.5 * z * (1.0 + np.tanh(_GELU_SLOPE * (z + _GELU_CUBE * z**3)))).astype(x.dtype)
 
     def scalar(self, k: Kernel, x: Expr) -> Expr:
@@ -439,7 +439,8 @@ class GeluGradient(Binary):
         z = x.astype(np.float64)
         if self.approximation == "none":
             z = np.clip(z, -40.0, 40.0)  # beyond, also at infinity, it is 0 or 1
-            slope = 0.5 * complementary_error_function(-z / math.sqrt(2.0)) + z * np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+            below = 0.5 * transcendental.complementary_error_function(-z / math.sqrt(2.0))
+            slope = below + z * np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
         else:
             t = np.tanh(_GELU_SLOPE * (z + _GELU_CUBE * z**3))
             slope = 0.5 * (1.0 + t) + 0.5 * z * (1.0 - t * t) * _GELU_SLOPE * (1.0 + 3.0 * _GELU_CUBE * z * z)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjoint.ir.op import family, mistake, operation, sample
+from adjoint.ir.ops import recurrent
 from adjoint.ir.ops.elementwise import F32_23, Binary, Elementwise, Unary, dtype_of, smooth_binary, smooth_unary
-from adjoint.ir.ops.recurrent import vjp_of_parts
 from adjoint.ir.types import F32, F64, TensorType, tensor
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Composed(Elementwise):
         raise NotImplementedError(f"{type(self).__name__}.steps")
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        return vjp_of_parts(b, lambda inner, *operands: (self.steps(inner, *operands),), node.operands, (ct,))
+        return recurrent.vjp_of_parts(b, lambda inner, *operands: (self.steps(inner, *operands),), node.operands, (ct,))
 
 
 @operation

@@ -37,6 +37,7 @@ class Defined(Op):
     The fields of a subclass are the attributes of the operator.
     """
 
+    by_program = True
     takes: ClassVar[tuple[str, ...]]
     """The names of the operands."""
     accepts: ClassVar[tuple[DType, ...]] = NUMBERS

@@ -23,9 +23,9 @@ from adjoint.ir.core import Literal, Value, free_of, tensor_type
 from adjoint.ir.kernel.c_ast import Expr, Name, Operand
 from adjoint.ir.kernel.operands import Buffer, LocalArray
 from adjoint.ir.op import Op, family, mistake, operation
+from adjoint.ir.ops import fused_rows
 from adjoint.ir.ops.control import RegionOp
 from adjoint.ir.ops.elementwise import Elementwise
-from adjoint.ir.ops.fused_rows import lower_rows, reduces_rows, row_shape
 from adjoint.ir.ops.loops import StridedAccess, Walk, emit_maps
 from adjoint.ir.ops.optimizers import Update
 from adjoint.ir.ops.reduce import Reduction
@@ -111,7 +111,7 @@ class Fused(RegionOp):
         body = self.closed(operands, regions)
         nodes = self.without_views(body)
         if any(map(is_reduction, nodes[:-1])):
-            if not all(is_map(node) or reduces_rows(node) for node in nodes) or row_shape(nodes) is None:
+            if not all(is_map(node) or fused_rows.reduces_rows(node) for node in nodes) or fused_rows.row_shape(nodes) is None:
                 expected = "elementwise ops on rows, reductions of rows, and elementwise ops on their results"
                 raise mistake(self, "region", expected, " ".join(node.op.name for node in nodes))
             return tuple(atom.type for atom in body.results)
@@ -263,7 +263,7 @@ class FusedKernel(Op):
         operands, outs = buffers[: self.operands], buffers[self.operands :]
         types = self.types([buffer.type for buffer in operands])
         if any(isinstance(op, Reduction) for op, _ in self.steps[:-1]):
-            lower_rows(self, k, operands, outs, types)
+            fused_rows.lower_rows(self, k, operands, outs, types)
             return
         end, uniform = self.end, self.uniform
         views = self.views(operands)

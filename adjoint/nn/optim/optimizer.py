@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 from adjoint.foundation.diagnostics import float_of
 from adjoint.ir.op import made
-from adjoint.ir.ops.indexing import Gather
+from adjoint.ir.ops import indexing
 from adjoint.ir.types import F32, I32, DType
 from adjoint.nn.checks import boolean, number
 from adjoint.nn.optim.traced_steps import TracedSteps
 from adjoint.ops.composite import HyperMap, Map
-from adjoint.ops.primitives.effects import AssignAdd
+from adjoint.ops.primitives import effects
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.inspection.training import in_use
 from adjoint.runtime.process import graph_mode
@@ -38,7 +38,7 @@ class _Rates(Cell):
 
     def construct(self, step: Tensor) -> Tensor:
         checked_on_host(RangeCheck(Range(-(2**63), self.learning_rate.size - 1), self._check), step)
-        return apply(made(Gather, 0), self.learning_rate, step)
+        return apply(made(indexing.Gather, 0), self.learning_rate, step)
 
     def _check(self, step: Tensor, _: Range) -> None:
         at, count = step.item(), self.learning_rate.size
@@ -126,7 +126,7 @@ class Optimizer(Cell):
         self.dynamic_lr = any(not isinstance(group.learning_rate, Parameter) for group in self._groups)
         self.dynamic_weight_decay = any(isinstance(group.weight_decay, Cell) for group in self._groups)
         # used by a subclass's `construct`, written as MindSpore's
-        self.hyper_map, self.map_, self.assignadd = HyperMap(), Map(), AssignAdd()
+        self.hyper_map, self.map_, self.assignadd = HyperMap(), Map(), effects.AssignAdd()
         self.global_step_increase_tensor = Tensor([1], I32)
         self.decay_flags = tuple(not (group.spares(p) or (grouped and group.weight_decay == 0))
                                  for p, group in zip(listed, self._group_of, strict=True))

@@ -8,10 +8,15 @@ from typing import Any
 import numpy as np
 
 from adjoint.ir.types import BOOL, F64, I16, I32, I64, DType
-from adjoint.ops import arithmetic, creation, random_laws, random_numbers, state
+from adjoint.ops import (
+    arithmetic,
+    creation,
+    ordering,
+    random_laws,
+    random_numbers,
+    state,
+)
 from adjoint.ops.arguments import check_memory, flag, float_only, integer, operand, sizes_argument, wrong
-from adjoint.ops.arithmetic import tan
-from adjoint.ops.ordering import sort
 from adjoint.ops.primitive import Plain, Primitive, plain
 from adjoint.ops.primitives.network import combined_seed
 from adjoint.runtime.tensor.random_keys import next_key
@@ -153,7 +158,7 @@ class Cauchy(Primitive):
     def __call__(self) -> Tensor:
         # The quantile of a uniform number.
         drawn = random_numbers.uniform(self.size, 0.0, 1.0)
-        return tan((drawn - 0.5) * math.pi) * self.sigma + self.median
+        return arithmetic.tan((drawn - 0.5) * math.pi) * self.sigma + self.median
 
 
 class RandomGamma(_Random):
@@ -225,7 +230,7 @@ class Randperm(Primitive):
         inside = places < count
         # Numbers in order of random keys; those from n on have the largest keys.
         keys = arithmetic.where(inside, random_numbers.drawn_uniform((self.max_length,), F64, None), 2.0)
-        return arithmetic.cast(arithmetic.where(inside, arithmetic.cast(sort(keys)[1], I64), self.pad), self.dtype)
+        return arithmetic.cast(arithmetic.where(inside, arithmetic.cast(ordering.sort(keys)[1], I64), self.pad), self.dtype)
 
     def _long(self, count: Any, _: Range) -> None:
         if not 0 <= int(count) <= self.max_length:

@@ -14,111 +14,6 @@ __all__ = [
     "Sqrt", "Square", "Sub", "Tan", "Tanh", "TensorAdd",
 ]
 
-class Exp(Plain):
-    """`ops.exp` as an object."""
-
-    def __call__(self, input: Any) -> Tensor: ...
-
-class Expm1(Plain):
-    """`ops.expm1` as an object."""
-
-    def __call__(self, input: Any) -> Tensor: ...
-
-class Log(Plain):
-    """`ops.log` as an object."""
-
-    def __call__(self, input: Any) -> Tensor: ...
-
-class Log1p(Plain):
-    """`ops.log1p` as an object."""
-
-    def __call__(self, input: Any) -> Tensor: ...
-
-class Sin(Plain):
-    """`ops.sin` as an object."""
-
-    def __call__(self, input: Any) -> Tensor: ...
-
-class Cos(Plain):
-    """`ops.cos` as an object."""
-
-    def __call__(self, input: Any) -> Tensor: ...
-
-class Tan(Plain):
-    """`ops.tan` as an object."""
-
-    def __call__(self, input: Any) -> Tensor: ...
-
-class Asin(Plain):
-    """`ops.asin` as an object."""
-
-    def __call__(self, input: Any) -> Tensor: ...
-
-class ACos(Plain):
-    """`ops.acos` as an object."""
-
-    def __call__(self, input: Any) -> Tensor: ...
-
-class Atan(Plain):
-    """`ops.atan` as an object."""
-
-    def __call__(self, input: Any) -> Tensor: ...
-
-class Sinh(Plain):
-    """`ops.sinh` as an object."""
-
-    def __call__(self, input: Any) -> Tensor: ...
-
-class Cosh(Plain):
-    """`ops.cosh` as an object."""
-
-    def __call__(self, input: Any) -> Tensor: ...
-
-class Asinh(Plain):
-    """`ops.asinh` as an object."""
-
-    def __call__(self, input: Any) -> Tensor: ...
-
-class Acosh(Plain):
-    """`ops.acosh` as an object."""
-
-    def __call__(self, input: Any) -> Tensor: ...
-
-class Atanh(Plain):
-    """`ops.atanh` as an object."""
-
-    def __call__(self, input: Any) -> Tensor: ...
-
-class Atan2(Plain):
-    """`ops.atan2` as an object."""
-
-    def __call__(self, input: Any, other: Any) -> Tensor: ...
-
-class Tanh(Plain):
-    """`ops.tanh` as an object."""
-
-    def __call__(self, input: Any) -> Tensor: ...
-
-class Erf(Plain):
-    """`ops.erf` as an object."""
-
-    def __call__(self, input: Any) -> Tensor: ...
-
-class Erfc(Plain):
-    """`ops.erfc` as an object."""
-
-    def __call__(self, input: Any) -> Tensor: ...
-
-class Erfinv(Plain):
-    """`ops.erfinv` as an object."""
-
-    def __call__(self, input: Any) -> Tensor: ...
-
-class Sinc(Plain):
-    """`ops.sinc` as an object."""
-
-    def __call__(self, input: Any) -> Tensor: ...
-
 class Sigmoid(Plain):
     """`ops.sigmoid` as an object."""
 
@@ -213,26 +108,6 @@ class NextAfter(Plain):
     """`ops.nextafter` as an object."""
 
     def __call__(self, input: Any, other: Any) -> Tensor: ...
-
-class Lgamma(Plain):
-    """`ops.lgamma` as an object."""
-
-    def __call__(self, input: Any) -> Tensor: ...
-
-class Digamma(Plain):
-    """`ops.digamma` as an object."""
-
-    def __call__(self, input: Any) -> Tensor: ...
-
-class Igamma(Plain):
-    """`ops.igamma` as an object."""
-
-    def __call__(self, input: Any, other: Any) -> Any: ...
-
-class Igammac(Plain):
-    """`ops.igammac` as an object."""
-
-    def __call__(self, input: Any, other: Any) -> Any: ...
 
 class BesselI0(Plain):
     """`ops.bessel_i0` as an object."""
@@ -339,6 +214,26 @@ class IsFinite(Plain):
 
     def __call__(self, input: Any) -> Tensor: ...
 
+class Lgamma(Plain):
+    """`ops.lgamma` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
+class Digamma(Plain):
+    """`ops.digamma` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
+class Igamma(Plain):
+    """`ops.igamma` as an object."""
+
+    def __call__(self, input: Any, other: Any) -> Any: ...
+
+class Igammac(Plain):
+    """`ops.igammac` as an object."""
+
+    def __call__(self, input: Any, other: Any) -> Any: ...
+
 class LogicalXor(Plain):
     """`ops.logical_xor` as an object."""
 
@@ -358,3 +253,108 @@ class Pow(Plain):
     """`ops.pow` as an object."""
 
     def __call__(self, input: Any, exponent: Any) -> Tensor: ...
+
+class Exp(Plain):
+    """`ops.exp` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
+class Expm1(Plain):
+    """`ops.expm1` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
+class Log(Plain):
+    """`ops.log` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
+class Log1p(Plain):
+    """`ops.log1p` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
+class Sin(Plain):
+    """`ops.sin` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
+class Cos(Plain):
+    """`ops.cos` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
+class Tan(Plain):
+    """`ops.tan` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
+class Asin(Plain):
+    """`ops.asin` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
+class ACos(Plain):
+    """`ops.acos` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
+class Atan(Plain):
+    """`ops.atan` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
+class Sinh(Plain):
+    """`ops.sinh` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
+class Cosh(Plain):
+    """`ops.cosh` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
+class Asinh(Plain):
+    """`ops.asinh` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
+class Acosh(Plain):
+    """`ops.acosh` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
+class Atanh(Plain):
+    """`ops.atanh` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
+class Atan2(Plain):
+    """`ops.atan2` as an object."""
+
+    def __call__(self, input: Any, other: Any) -> Tensor: ...
+
+class Tanh(Plain):
+    """`ops.tanh` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
+class Erf(Plain):
+    """`ops.erf` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
+class Erfc(Plain):
+    """`ops.erfc` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
+class Erfinv(Plain):
+    """`ops.erfinv` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...
+
+class Sinc(Plain):
+    """`ops.sinc` as an object."""
+
+    def __call__(self, input: Any) -> Tensor: ...

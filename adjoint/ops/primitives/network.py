@@ -6,9 +6,8 @@ import math
 from typing import Any, ClassVar
 
 from adjoint.ir.op import made
+from adjoint.ir.ops import normalize, random
 from adjoint.ir.ops.conversion import Cast as CastOp
-from adjoint.ir.ops.normalize import BatchNormInference
-from adjoint.ir.ops.random import Dropout as DropoutOp
 from adjoint.ir.types import F32, I32, U8
 from adjoint.ops import activations, arithmetic, linear, normalization, random_numbers, reduction, shapes
 from adjoint.ops.arguments import (
@@ -213,7 +212,7 @@ class BatchNorm(Primitive):
         normalization.check_channels(op, x, scale=gamma, bias=beta, mean=center, variance=spread)
         if not self.is_training:
             wide = normalization.beside(x, gamma)
-            y = apply(made(BatchNormInference, self.epsilon), wide, gamma, beta, center, spread)
+            y = apply(made(normalize.BatchNormInference, self.epsilon), wide, gamma, beta, center, spread)
             return y.astype(x.dtype, copy=False), center, spread, center, spread
         y, batch_mean, batch_variance = normalization.batch_normalized(
             x, center, spread, gamma, beta, self.epsilon, 1.0 - self.momentum, self.momentum)
@@ -263,7 +262,8 @@ class Dropout(Primitive):
             raise wrong("Dropout", "keep_prob", "in (0, 1]", keep_prob)
 
     def __call__(self, x: Any) -> tuple[Tensor, Tensor]:
-        y, kept = apply(made(DropoutOp, float(self.keep_prob)), operand("Dropout", x, "x"), next_key(combined_seed(self.Seed0, self.Seed1)))
+        op, key = made(random.Dropout, float(self.keep_prob)), next_key(combined_seed(self.Seed0, self.Seed1))
+        y, kept = apply(op, operand("Dropout", x, "x"), key)
         return y, apply(made(CastOp, y.dtype), kept)
 
 

@@ -5,13 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint.ir.op import made
+from adjoint.ir.ops import cumulative
 from adjoint.ir.ops.along import ArgMax, ArgMin
-from adjoint.ir.ops.cumulative import CumSum as CumSumOp
 from adjoint.ir.ops.extremes import ReduceMax as ReduceMaxOp
 from adjoint.ir.ops.extremes import ReduceMin as ReduceMinOp
 from adjoint.ir.ops.sums import All, Any_, Mean, Prod, Sum
 from adjoint.ir.types import BOOL, F32, I32, I64, DType
-from adjoint.ops import arithmetic, counts, ordering, picking, reduction, running, shapes
+from adjoint.ops import (
+    arithmetic,
+    counts,
+    logsums,
+    ordering,
+    picking,
+    reduction,
+    running,
+    shapes,
+)
 from adjoint.ops.arguments import (
     axes_argument,
     axis_argument,
@@ -27,7 +36,6 @@ from adjoint.ops.arguments import (
     sizes_argument,
     wrong,
 )
-from adjoint.ops.logsums import logcumsumexp
 from adjoint.ops.primitive import Plain, Primitive
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
@@ -192,7 +200,7 @@ class CumSum(Primitive):
     def __call__(self, input: Any, axis: Any) -> Tensor:
         x = operand("CumSum", input)
         place = axis_argument("CumSum", axis, x.ndim)
-        return apply(made(CumSumOp, place, self.exclusive, self.reverse), x)
+        return apply(made(cumulative.CumSum, place, self.exclusive, self.reverse), x)
 
 
 class CumProd(Primitive):
@@ -218,7 +226,7 @@ class CumulativeLogsumexp(Primitive):
         given = float_tensor("CumulativeLogsumexp", x, "x")
         along = dimension("CumulativeLogsumexp", axis, given, tensor="x")
         least = -arithmetic.LARGEST[given.dtype]
-        return running.from_an_end(given, along, lambda t: logcumsumexp(t, along), least, self.exclusive, self.reverse)
+        return running.from_an_end(given, along, lambda t: logsums.logcumsumexp(t, along), least, self.exclusive, self.reverse)
 
 
 class Cummax(Primitive):

@@ -15,7 +15,7 @@ from itertools import chain
 
 from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.core import Atom, tensor_type
-from adjoint.ir.ops.attention import Attention
+from adjoint.ir.ops import attention
 from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.control import Differentiated, For, If, While
 from adjoint.ir.ops.fused import Fused, is_map, is_reduction
@@ -115,7 +115,7 @@ def _quick(each: Launch | Access | Transfer | Control) -> bool:
     if not isinstance(each, Launch):
         return not isinstance(each.node.op, Write)
     if isinstance(each.node.op, Fused):
-        return not isinstance(each.node.op, Attention)
+        return not isinstance(each.node.op, attention.Attention)
     return aliases(each) or isinstance(each.node.op, Check) or is_map(each.node) or is_reduction(each.node)
 
 

@@ -16,5 +16,6 @@ Guards are the conditions under which a graph may run again, such as that a glob
     transformations  functions of the library that run as graphs, or as they are
     vmap       functions of a batch of examples
     jacobians  Jacobians and Hessians
+    starting   loads `jit` with the first call in graph mode
     jit_stats  how the calls of a function ran, as a report
 """

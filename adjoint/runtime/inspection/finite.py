@@ -18,11 +18,11 @@ from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.types import TensorType
 from adjoint.runtime.inspection.origins import holder_of, is_gradient, made_in, running_cell
 from adjoint.runtime.inspection.training import Progress, progress
-from adjoint.runtime.memory.finite_results import checking, is_fine, judge_with
+from adjoint.runtime.memory.finite_results import checking, is_fine
 from adjoint.runtime.memory.machine import ffi
 from adjoint.runtime.memory.watching import Observation, add, remove
 
-__all__ = ["FiniteCheck", "check_finite"]
+__all__ = ["FiniteCheck", "check_finite", "judge"]
 
 _Array = np.ndarray[Any, Any]
 
@@ -93,7 +93,7 @@ def check_finite(*, infinity: bool = True) -> Iterator[FiniteCheck]:
         _settled()
 
 
-def _judge(launched: Observation, infinity: bool) -> BaseException | None:
+def judge(launched: Observation, infinity: bool) -> BaseException | None:
     """Return the error for a launch with a number that is not finite; None if it is allowed.
 
     infinity  False if infinities are allowed
@@ -114,9 +114,6 @@ def _judge(launched: Observation, infinity: bool) -> BaseException | None:
     for block in _thread.blocks:
         block.skipped.append(raised)
     return None
-
-
-judge_with(_judge)
 
 
 def _await(launched: Observation) -> None:

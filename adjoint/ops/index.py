@@ -1,0 +1,212 @@
+"""Written by `make docs` from `__all__` of the modules and the classes of the ops, and compared with them by a test."""
+
+FUNCTIONS = {
+    "activations":
+        "celu dropout dropout1d dropout2d dropout3d elu fast_gelu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu "
+        "log_softmax logsigmoid mish prelu relu relu6 selu silu softmax softmin softplus softshrink softsign tanhshrink threshold",
+    "arithmetic":
+        "addcdiv addcmul addn bitwise_and bitwise_or bitwise_xor cast clamp clip clip_by_value depend div divide fmod identity invert "
+        "isclose lerp masked_fill mixed_precision_cast nan_to_num reciprocal round select stop_gradient subtract true_divide trunc "
+        "type_as where xlogy",
+    "bands":
+        "block_diag diag_embed diagflat diagonal_scatter matrix_band_part matrix_diag matrix_diag_part matrix_set_diag trace "
+        "tril_indices triu_indices",
+    "blocks":
+        "atleast_1d atleast_2d atleast_3d batch_to_space_nd cartesian_prod column_stack combinations deepcopy dsplit dyn_shape hsplit "
+        "mirror_pad padding reverse_sequence rot90 sequence_mask space_to_batch_nd vsplit",
+    "boxes":
+        "bounding_box_decode bounding_box_encode check_valid iou",
+    "convolution":
+        "conv1d conv2d conv3d conv_transpose2d",
+    "counts":
+        "bincount bucketize histc intopk searchsorted unique_with_pad",
+    "creation":
+        "arange eye fill full full_like linspace logspace ones ones_like range scalar_to_tensor tuple_to_array zeros zeros_like",
+    "ctc":
+        "ctc_greedy_decoder ctc_loss",
+    "deformable":
+        "deformable_conv2d",
+    "derivatives":
+        "derivative jet",
+    "diagonals":
+        "diag diagonal tril triu",
+    "distances":
+        "addr bidense cdist cov cross dist kron pdist renorm vander vecdot",
+    "floats":
+        "approximate_equal copysign deg2rad eps float_power float_power_ext fmax fmin frac heaviside hypot inv is_complex "
+        "is_floating_point is_nonzero is_tensor isnan_ext isneginf isposinf isreal ldexp logit positive rad2deg real sgn signbit "
+        "xdivy",
+    "fractional":
+        "fractional_max_pool2d fractional_max_pool3d",
+    "integers":
+        "bitwise_left_shift bitwise_right_shift gcd lcm truncate_div truncate_mod",
+    "linear":
+        "addbmm addmm addmv baddbmm batch_dot bias_add bmm dense dot embedding einsum ger inner matmul mm mv outer tensor_dot",
+    "linear_systems":
+        "cholesky cholesky_inverse cholesky_solve geqrf lstsq lu_solve lu_unpack matrix_power matrix_solve orgqr pinv qr",
+    "logsums":
+        "logaddexp logaddexp2 logcumsumexp",
+    "losses":
+        "binary_cross_entropy binary_cross_entropy_with_logits cosine_similarity cross_entropy gaussian_nll_loss huber_loss kl_div "
+        "l1_loss mse_loss nll_loss smooth_l1_loss softmax_cross_entropy_with_logits sparse_softmax_cross_entropy_with_logits",
+    "margin_losses":
+        "cosine_embedding_loss hinge_embedding_loss margin_ranking_loss multi_margin_loss multilabel_margin_loss "
+        "multilabel_soft_margin_loss soft_margin_loss triplet_margin_loss",
+    "matrices":
+        "det inverse logdet slogdet svd",
+    "normalization":
+        "batch_norm group_norm layer_norm lrn rms_norm",
+    "norms":
+        "cond matrix_norm vector_norm",
+    "ordering":
+        "aminmax argsort median msort nanmedian sort top_k topk",
+    "parts":
+        "cat chunk concat flip fliplr flipud hstack meshgrid narrow pad reverse roll slice split stack strided_slice tensor_split "
+        "unbind unstack vstack",
+    "patches":
+        "channel_shuffle col2im fold pixel_shuffle pixel_unshuffle unfold",
+    "picking":
+        "argwhere gather gather_d gather_elements gather_nd index_select masked_select nonzero one_hot take unique unique_consecutive "
+        "unsorted_segment_sum",
+    "pooling":
+        "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d "
+        "avg_pool1d avg_pool2d avg_pool3d lp_pool1d lp_pool2d max_pool2d max_pool3d",
+    "random_laws":
+        "log_uniform_candidate_sampler random_ random_gamma random_poisson uniform_ uniform_candidate_sampler",
+    "random_numbers":
+        "bernoulli choice_with_mask gumbel_softmax laplace multinomial multinomial_with_replacement normal rand rand_like randint "
+        "randint_like randn randn_like random_categorical randperm rrelu shuffle standard_laplace standard_normal uniform",
+    "reduction":
+        "all amax amin any argmax argmin count_nonzero cumprod cumsum logsumexp max mean min nanmean nansum norm prod ptp std "
+        "std_mean sum var var_mean",
+    "resizing":
+        "interpolate upsample",
+    "running":
+        "cummax cummin diff diff_ext trapz",
+    "sampling":
+        "affine_grid crop_and_resize grid_sample max_unpool1d max_unpool2d max_unpool3d",
+    "scalars":
+        "make_range scalar_add scalar_cast scalar_div scalar_eq scalar_floordiv scalar_ge scalar_gt scalar_le scalar_log scalar_lt "
+        "scalar_max scalar_min scalar_mod scalar_mul scalar_pow scalar_sub scalar_to_array scalar_uadd scalar_usub tuple_len",
+    "scattering":
+        "index_add index_fill inplace_add inplace_index_add inplace_sub inplace_update masked_scatter scatter scatter_add scatter_div "
+        "scatter_max scatter_min scatter_mul scatter_nd scatter_nd_add scatter_nd_div scatter_nd_max scatter_nd_min scatter_nd_mul "
+        "scatter_nd_sub scatter_nd_update scatter_sub scatter_update select_scatter slice_scatter tensor_scatter_add "
+        "tensor_scatter_div tensor_scatter_elements tensor_scatter_max tensor_scatter_min tensor_scatter_mul tensor_scatter_sub "
+        "tensor_scatter_update",
+    "segments":
+        "sparse_segment_mean unsorted_segment_max unsorted_segment_min unsorted_segment_prod",
+    "shapes":
+        "broadcast_to expand expand_as expand_dims flatten moveaxis movedim numel permute rank ravel repeat_elements "
+        "repeat_interleave reshape shape size squeeze swapaxes swapdims t tile transpose unsqueeze view_as",
+    "special":
+        "mvlgamma polygamma zeta",
+    "window_functions":
+        "bartlett_window blackman_window hamming_window hann_window kaiser_window",
+    "generated":
+        "sigmoid add tensor_add sub tensor_sub mul multiply tensor_mul mul_no_nan floor_divide floor_div tensor_floordiv remainder "
+        "mod tensor_mod floor_mod neg negative abs absolute sign sqrt rsqrt square maximum minimum floor ceil nextafter bessel_i0 i0 "
+        "bessel_i0e bessel_i1 bessel_i1e bessel_j0 bessel_j1 bessel_y0 bessel_y1 bessel_k0 bessel_k0e bessel_k1 bessel_k1e less lt "
+        "tensor_lt less_equal le tensor_le greater gt tensor_gt greater_equal ge tensor_ge equal eq not_equal ne isnan isinf isfinite "
+        "lgamma digamma igamma igammac logical_and logical_or logical_xor logical_not population_count pow tensor_pow pows exp exp2 "
+        "expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh asinh acosh atanh atan2 tanh erf erfc erfinv sinc",
+}
+"""For each module the functions that it defines."""
+
+PRIMITIVES = {
+    "boxes":
+        "AffineGrid BoundingBoxDecode BoundingBoxEncode CheckValid CropAndResize GridSampler2D GridSampler3D IOU MaxUnpool2D "
+        "MaxUnpool3D NMSWithMask ROIAlign SampleDistortedBoundingBoxV2",
+    "colours":
+        "AdjustHue AdjustSaturation HSVToRGB RGBToHSV",
+    "convolution":
+        "Conv2D Conv2DBackpropInput Conv2DTranspose Conv3D Conv3DTranspose",
+    "criteria":
+        "BCEWithLogitsLoss BinaryCrossEntropy CTCGreedyDecoder CTCLoss KLDivLoss MultiMarginLoss MultilabelMarginLoss NLLLoss "
+        "SigmoidCrossEntropyWithLogits SmoothL1Loss SoftMarginLoss SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits "
+        "TripletMarginLoss",
+    "custom":
+        "Custom PyFunc",
+    "devices":
+        "DynamicGRUV2 DynamicRNN NPUAllocFloatStatus NPUClearFloatStatus NPUGetFloatStatus",
+    "effects":
+        "Assert Assign AssignAdd AssignSub Bernoulli Cauchy LogUniformCandidateSampler Multinomial MultinomialWithReplacement Print "
+        "RandomCategorical RandomChoiceWithMask RandomGamma RandomPoisson RandomShuffle Randperm StandardNormal "
+        "UniformCandidateSampler UniformInt UniformReal",
+    "elementwise":
+        "AddN Addcdiv Addcmul ApproximateEqual BitwiseAnd BitwiseOr BitwiseXor Cast CheckNumerics Depend Div DivNoNan Eps Fmax Fmin "
+        "Gcd Heaviside Hypot Identity IdentityN Inv Invert IsClose Lcm LeftShift Lerp LogicalAnd LogicalOr Logit MaskedFill Mod "
+        "RealDiv Reciprocal RightShift Rint Round Select SquareSumAll SquaredDifference StopGradient Trunc TruncateDiv TruncateMod "
+        "Xdivy Xlogy",
+    "fractional":
+        "FractionalAvgPool FractionalMaxPool FractionalMaxPool3DWithFixedKsize FractionalMaxPoolWithFixedKsize",
+    "fused_steps":
+        "FusedAdaFactor FusedCastAdamWeightDecay",
+    "indices":
+        "CompareAndBitpack DataFormatDimMap DataFormatVecPermute MapUniform NoRepeatNGram PadV3 ScalarCast SubAndFilter UnravelIndex",
+    "linear_systems":
+        "Cholesky CholeskyInverse CholeskySolve Geqrf Lstsq LuSolve LuUnpack MatrixPower MatrixSolve MatrixTriangularSolve Orgqr Qr "
+        "TridiagonalMatMul",
+    "loops":
+        "ForiLoop Scan WhileLoop",
+    "matrices":
+        "Cdist Cross Diag DiagPart Einsum Ger LogMatrixDeterminant MatrixBandPart MatrixDeterminant MatrixDiagPartV3 MatrixDiagV3 "
+        "MatrixInverse MatrixSetDiagV3 Pdist Renorm Svd Trace TrilIndices TriuIndices",
+    "network":
+        "GELU GLU LRN BatchMatMul BatchNorm BiasAdd CeLU Dropout Dropout2D Dropout3D DropoutDoMask DropoutGenMask Elu FastGeLU GeLU "
+        "Gelu HShrink HSigmoid HSwish LayerNorm LogSoftmax MatMul Mish PReLU ReLU ReLU6 RmsNorm SeLU SoftShrink Softmax Softplus "
+        "Softsign StandardLaplace",
+    "optimizers":
+        "SGD Adam AdamWeightDecay ApplyAdaMax ApplyAdadelta ApplyAdagrad ApplyAdagradDA ApplyAdagradV2 ApplyAdamWithAmsgrad "
+        "ApplyAdamWithAmsgradV2 ApplyAddSign ApplyCenteredRMSProp ApplyFtrl ApplyGradientDescent ApplyMomentum ApplyPowerSign "
+        "ApplyProximalAdagrad ApplyProximalGradientDescent ApplyRMSProp LARSUpdate SparseApplyAdagradV2 SparseApplyFtrl",
+    "patches":
+        "ChannelShuffle Col2Im DepthToSpace Im2Col SpaceToDepth",
+    "pooling":
+        "AdaptiveAvgPool2D AdaptiveAvgPool3D AdaptiveMaxPool2D AdaptiveMaxPool3D AvgPool AvgPool3D MaxPool MaxPool3D "
+        "MaxPool3DWithArgmax MaxPoolWithArgmax MaxPoolWithArgmaxV2",
+    "reductions":
+        "ArgMaxWithValue ArgMinWithValue Argmax Argmin Bincount Bucketize CumProd CumSum Cummax Cummin CumulativeLogsumexp EqualCount "
+        "FloatStatus Histogram InTopK L2Loss L2Normalize ListDiff LowerBound LpNorm Median NthElement ReduceAll ReduceAny ReduceMax "
+        "ReduceMean ReduceMin ReduceProd ReduceStd ReduceSum SearchSorted Sort TopK UpperBound",
+    "resizing":
+        "ResizeArea ResizeBicubic ResizeBilinearV2 ResizeLinear1D ResizeNearestNeighbor ResizeNearestNeighborV2 ScaleAndTranslate "
+        "UpsampleNearest3D UpsampleTrilinear3D",
+    "scattering":
+        "Gather GatherD GatherNd GatherV2 IndexAdd IndexFill IndexPut InplaceAdd InplaceIndexAdd InplaceSub InplaceUpdate "
+        "InplaceUpdateV2 MaskedSelect NonZero ScatterAdd ScatterAddWithAxis ScatterDiv ScatterMax ScatterMin ScatterMul ScatterNd "
+        "ScatterNdAdd ScatterNdDiv ScatterNdMax ScatterNdMin ScatterNdMul ScatterNdSub ScatterNdUpdate ScatterSub ScatterUpdate "
+        "SegmentMax SegmentMean SegmentMin SegmentProd SegmentSum TensorScatterAdd TensorScatterDiv TensorScatterElements "
+        "TensorScatterMax TensorScatterMin TensorScatterMul TensorScatterSub TensorScatterUpdate Unique UniqueConsecutive "
+        "UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd UnsortedSegmentSum",
+    "sequences":
+        "CTCLossV2 EditDistance LSTM",
+    "shaping":
+        "BartlettWindow BatchToSpaceND BlackmanWindow BroadcastTo Concat EmbeddingLookup ExpandDims Eye Fill FillV2 Flatten "
+        "HammingWindow InvertPermutation LinSpace LogSpace Meshgrid MirrorPad OneHot Ones OnesLike Pad Padding ParallelConcat Range "
+        "Rank Reshape ReverseSequence ReverseV2 ScalarToArray ScalarToTensor Shape Size Slice SpaceToBatchND Split Squeeze Stack "
+        "StridedSlice TensorShape Tile Transpose Tril Triu TupleToArray TypeOf Unstack Zeros ZerosLike",
+    "special":
+        "Betainc Mvlgamma Polygamma Zeta",
+    "summaries":
+        "HistogramSummary ImageSummary ScalarSummary TensorSummary",
+    "generated":
+        "Sigmoid Add TensorAdd Sub Mul MulNoNan FloorDiv FloorMod Neg Abs Sign Sqrt Rsqrt Square Maximum Minimum Floor Ceil NextAfter "
+        "BesselI0 BesselI0e BesselI1 BesselI1e BesselJ0 BesselJ1 BesselY0 BesselY1 BesselK0 BesselK0e BesselK1 BesselK1e Less "
+        "LessEqual Greater GreaterEqual Equal NotEqual IsNan IsInf IsFinite Lgamma Digamma Igamma Igammac LogicalXor LogicalNot "
+        "PopulationCount Pow Exp Expm1 Log Log1p Sin Cos Tan Asin ACos Atan Sinh Cosh Asinh Acosh Atanh Atan2 Tanh Erf Erfc Erfinv "
+        "Sinc",
+}
+"""For each module in `primitives` the classes that it defines."""
+
+COLLECTIVES = {
+    "collectives":
+        "AllGather AllReduce AlltoAll Barrier Broadcast Reduce ReduceOp ReduceScatter",
+}
+"""The collective operators, by their module."""
+
+COMPOSITE = {
+    "composite":
+        "GradOperation HyperMap Map MultitypeFuncGraph add_flags clip_by_global_norm clip_by_norm partial",
+}
+"""The operators on functions, by their module."""
