@@ -28,6 +28,7 @@ from adjoint.codegen.emit import KernelText
 from adjoint.codegen.toolchain import Toolchain
 from adjoint.codegen.workshop import CompilerFailure, Workshop, load_runtime, runtime_text
 from adjoint.ir.op import Op
+from adjoint.ir.registry import Registry
 from adjoint.ir.types import BF16, BOOL, DTYPES, F16, F32, F64, I8, I32, TensorType
 
 pytestmark = needs_compiler
@@ -106,7 +107,14 @@ def test_the_interface_of_the_runtime_is_declared_once(cache: Path, ffi: Any) ->
 @pytest.fixture
 def toy_packs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A registry of only the toy ops."""
-    ops: dict[str, type[Op]] = {op.name: op for op in (Add, Scale, Sum)}
+    _register(monkeypatch, Add, Scale, Sum)
+
+
+def _register(monkeypatch: pytest.MonkeyPatch, *kinds: type[Op]) -> None:
+    """Let packs consist of these ops only."""
+    ops = Registry()
+    for kind in kinds:
+        ops.add(kind)
     monkeypatch.setattr(packs, "registry", lambda: ops)
 
 
@@ -334,8 +342,7 @@ def test_refused_c_is_reported(counted: CountedCompiler, ffi: Any) -> None:
 def test_a_bad_kernel_does_not_take_its_pack_with_it(cache: Path, ffi: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Broken, "pack", "toy")
     monkeypatch.setattr(Broken, "samples", Scale.samples[:1])
-    ops: dict[str, type[Op]] = {op.name: op for op in (Add, Broken, Sum)}
-    monkeypatch.setattr(packs, "registry", lambda: ops)
+    _register(monkeypatch, Add, Broken, Sum)
     kernels = KernelCache(ffi, Workshop.open())
     for op, types in ((Add(), [vector(F32, 3)] * 2), (Sum(), [vector(F32, 3)])):
         kernel = lowered(op, *types)
