@@ -43,6 +43,9 @@ RUNTIME: Final = (
     "runtime/memory.c", "runtime/process.c",
 )
 """The files of the run-time library, which are one unit, in this order."""
+WARM: Final = ("runtime/work.c", "runtime/launch.c", "runtime/table.c", "runtime/stacks.c")
+"""Those that each launch and each round of a loop pass.  gcc compiles them by -O2, and the others in half the time by -O1, since a program
+with an empty cache waits for them; that makes no launch slower."""
 
 
 @printed_as(InternalError)
@@ -314,7 +317,7 @@ class Workshop:
         library = self.library(key)
         if library is not None:
             return library
-        self.make("runtime", source, [(key, ())], ("-pthread", "-O2"))  # -O3 makes it no faster
+        self.make("runtime", source, [(key, ())], ("-pthread", "-O1"))  # and -O2 for `WARM`
         library = self.library(key)
         if library is None:
             raise CompilerFailure("The run-time library was compiled and cannot be loaded.")
@@ -507,7 +510,18 @@ _promising: Workshop | None = None
 
 def runtime_text() -> str:
     """Return the C of the run-time library."""
-    return "\n".join(map(headers.text, RUNTIME))
+    return "\n".join(_WARM.format(headers.text(file)) if file in WARM else headers.text(file) for file in RUNTIME)
+
+
+_WARM: Final = """\
+#if !defined(__clang__)
+#pragma GCC push_options
+#pragma GCC optimize ("O2")
+#endif
+{}
+#if !defined(__clang__)
+#pragma GCC pop_options
+#endif"""
 
 
 def runtime_interface() -> str:
