@@ -145,7 +145,8 @@ class Asked:
 
     def _started(self, side: str) -> subprocess.Popen[str]:
         script = ROOT / "tools" / "models" / "working.py"
-        command = [self._pythons[side], str(script), "theirs" if side == "narrow" else side, self._collection, str(self._checkout), str(self._folders[side])]
+        framework = "theirs" if side == "narrow" else side
+        command = [self._pythons[side], str(script), framework, self._collection, str(self._checkout), str(self._folders[side])]
         environment = {**os.environ, "GLOG_v": "3", **SETTINGS.get(side, {})}
         if self._pythons[side] == sys.executable:
             environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])

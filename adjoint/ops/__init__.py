@@ -28,6 +28,7 @@ LOADED_WHEN_USED = {
     **functional.LOADED_WHEN_USED, "composite": "adjoint.ops.composite",
     **dict.fromkeys(("CustomRegOp", "DataType", "custom_info_register"), "adjoint.ops.registrations"),
     **dict.fromkeys(("register_queue", "unregister_queue"), "adjoint.ops.state"),
+    "vmap": "adjoint.runtime.graphs.vmap", **dict.fromkeys(("jacfwd", "jacrev"), "adjoint.runtime.graphs.jacobians"),
 }
 """The modules of all names."""
 
@@ -43,14 +44,7 @@ INSTEAD = {
 """What to write instead of operators of MindSpore's that are missing here."""
 
 
-LOADED_WHEN_USED = {"vmap": "adjoint.runtime.graphs.vmap", **dict.fromkeys(("jacfwd", "jacrev"), "adjoint.runtime.graphs.jacobians")}
-"""Names that load their module when they are first used."""
-
-
 def __getattr__(name: str) -> Any:
-    if name in LOADED_WHEN_USED:
-        return lazy.load(globals(), name)
-    raise missing_name(__name__, name, globals())
     found = lazy.found(globals(), name)
     if found is None:
         raise missing_name(__name__, name, globals())

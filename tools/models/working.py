@@ -9,8 +9,8 @@ answer is a line of JSON that begins with MARK, and says the error if there was 
     {"size": NAME}                   how many numbers the model's parameters have
     {"run": NAME, "mode": "eager"}   results, loss and gradients are written to FOLDER; `rounded`: the number of a change of all parameters
                                      by about 2**-23 of them
-    {"time": NAME, "mode": "eager"}  the seconds of the shortest of some steps, each a value with its gradients; the first is left out, since
-                                     it compiles.  The same question again times the same model further
+    {"time": NAME, "mode": "eager"}  the seconds of the shortest of some steps, each a value with its gradients; the first is left out,
+                                     since it compiles.  The same question again times the same model further
 """
 
 # pyright: reportMissingImports=false

@@ -28,7 +28,7 @@ OPS = {
     "composed":
         "hypot clip soft_shrink smooth_l1 huber",
     "control":
-        "if for while cell call gradient record pull!",
+        "if for while cell call gradient record pull! batch",
     "conversion":
         "select cast identity stop_gradient no_grad straight_through",
     "cumulative":
@@ -92,7 +92,7 @@ OPS = {
     "resample":
         "resample resample_gradient",
     "scatter":
-        "scatter",
+        "scatter set_row",
     "shape":
         "reshape broadcast transpose concat slice pad reverse roll",
     "signed_steps":
