@@ -24,7 +24,8 @@ from adjoint import Tensor, nn, watch
 
 STEPS = 20
 WAYS: dict[str, Callable[[nn.Cell], AbstractContextManager[Any]]] = {
-    "check_finite": lambda _: watch.check_finite(), "statistics, every 10": lambda net: watch.statistics(net, every=10)}
+    "check_finite": lambda _: watch.check_finite(), "statistics, every 10": lambda net: watch.statistics(net, every=10),
+    "memory": lambda _: watch.memory(), "profile": lambda _: watch.profile()}
 """For each way to watch, a function of the network that returns the context manager."""
 
 

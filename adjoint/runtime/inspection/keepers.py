@@ -119,12 +119,12 @@ class _Search:
                 if _is_the_users(frame.f_code.co_filename) is mine:
                     self._variables(frame)
             for module in modules:
-                file = getattr(module, "__file__", None) or ("" if module.__name__ == "__main__" else "<frozen >")
+                file = vars(module).get("__file__") or ("<main>" if vars(module).get("__name__") == "__main__" else "<frozen >")
                 if not is_ours[file] and _is_the_users(file) is mine:
                     self._globals(vars(module), file)
             self._follow()
         for module in modules:
-            if is_ours[getattr(module, "__file__", None) or ""]:
+            if is_ours[vars(module).get("__file__") or ""]:
                 self._globals(vars(module), "")
         self._follow()
 
@@ -207,7 +207,7 @@ class _Search:
                 self._globals(each.__globals__, file)
             return *(each.__closure__ or ()), *(each.__defaults__ or ()), *(each.__kwdefaults__ or {}).values(), each.__dict__
         if _is(each, type):
-            file = getattr(sys.modules.get(each.__module__), "__file__", None) or ""
+            file = _file_of(each)
             return [] if is_ours[file] or is_of_python(file) else list(vars(each).values())
         if _is(each, np.ndarray):
             return [each.base]
@@ -324,19 +324,22 @@ def _text(root: _Root, path: list[Any]) -> str:
 def _step(above: Any, each: Any) -> str:
     """Return what leads from an object to another in Python: `.name`, `['key']`, the name of a closure's variable; "" if it has no name."""
     if _is(above, dict):
-        key = next((key for key, value in list(above.items()) if value is each), None)
+        key = next((key for key, value in list(dict.items(above)) if value is each), None)
         return "[...]" if not _is(key, str) else f"[{key!r}]"
     if _is(above, (list, tuple, set, frozenset, deque)):
         return "[...]"
     if _is(above, types.FunctionType):
-        cells = above.__closure__ or ()
-        found = next((name for name, cell in zip(above.__code__.co_freevars, cells, strict=False) if cell is each), None)
-        return found if found is not None and not is_ours[above.__code__.co_filename] else ""
+        code, given = above.__code__, above.__defaults__ or ()
+        named = [*zip(code.co_freevars, above.__closure__ or (), strict=False), *(above.__kwdefaults__ or {}).items(),
+                 *zip(code.co_varnames[code.co_argcount - len(given) : code.co_argcount], given, strict=False)]
+        return "" if is_ours[code.co_filename] else next((name for name, value in named if value is each), "")
     if _is(above, types.FrameType):
         return next((name for name, value in list(above.f_locals.items()) if value is each), "")
-    if _is(above, types.CellType) or each is _attributes(above) or _is(above, (type, Tape, Tensor)):
+    if _is(above, type):
+        return next((f".{name}" for name, value in list(vars(above).items()) if value is each), "")
+    if _is(above, (types.CellType, Tape, Tensor)) or each is _attributes(above):
         return ""
-    if is_ours[getattr(sys.modules.get(type(above).__module__), "__file__", None) or ""] and not _is(above, Cell):
+    if is_ours[_file_of(type(above))] and not _is(above, Cell):
         return ""
     names = list((_attributes(above) or {}).items())
     names += [(name, getattr(above, name, None)) for kind in type(above).__mro__ for name in _slots(kind)]
@@ -349,6 +352,12 @@ def _attributes(each: Any) -> dict[str, Any] | None:
         return object.__getattribute__(each, "__dict__")
     except (AttributeError, TypeError):
         return None
+
+
+def _file_of(kind: type) -> str:
+    """Return the file of a class; "" if it is not known."""
+    module = sys.modules.get(str(kind.__module__))
+    return str(vars(module).get("__file__") or "") if isinstance(module, types.ModuleType) else ""
 
 
 def _slots(kind: type) -> tuple[str, ...]:

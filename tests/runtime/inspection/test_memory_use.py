@@ -93,6 +93,8 @@ GLOBAL: dict[str, Any] = {}
 
 
 class Memory(nn.Cell):
+    shared: Any = None
+
     def __init__(self) -> None:
         super().__init__()
         self.state = None
@@ -103,7 +105,7 @@ class Memory(nn.Cell):
 
 
 def test_names_of_keepers(request: pytest.FixtureRequest) -> None:
-    """A global, an attribute of a Cell or of an object, a variable, data, a cycle, the traceback of an exception, an array."""
+    """A global, an attribute of a class, a Cell or an object, a variable, data, a cycle, the traceback of an exception, an array."""
     class Holder:
         slot: Any
 
@@ -122,6 +124,7 @@ def test_names_of_keepers(request: pytest.FixtureRequest) -> None:
     request.addfinalizer(gc.enable)
     with watch.memory() as found:
         GLOBAL["last"] = x * 2
+        Memory.shared = ops.cos(x)
         net(x)
         holder.slot = x - 3
         variable = x.exp()
@@ -135,6 +138,7 @@ def test_names_of_keepers(request: pytest.FixtureRequest) -> None:
     here = "of `test_names_of_keepers`"
     assert {row.op: kept(row) for row in found.held if row.bytes >= NBYTES} == {
         "mul": "`GLOBAL['last']` (test_memory_use.py)",
+        "cos": "`Memory.shared` (test_memory_use.py)",
         "add": "`state` of the Cell 'Memory', a tuple of 2",
         "sub": f"`holder.slot` {here} (test_memory_use.py)",
         "exp": f"the variable `variable` {here} (test_memory_use.py)",
@@ -145,6 +149,7 @@ def test_names_of_keepers(request: pytest.FixtureRequest) -> None:
     }
     assert variable.shape == data.shape == array.shape and raised
     GLOBAL.clear()
+    Memory.shared = None
 
 
 @both_modes
