@@ -1,5 +1,5 @@
-"""Watch a program while it runs, without changing it or its numbers: which operator takes the time, which gives the first NaN,
-and how large parameters, outputs and gradients are.
+"""Watch a program while it runs, without changing it or its numbers: which operator takes the time, which gives the first NaN, who holds
+the memory, and how large parameters, outputs and gradients are.
 
     with adjoint.watch.check_finite(): ...        stops at the first result that is not finite, and names its line
     with adjoint.watch.finite_ok(): ...           allows what is not finite, such as a mask of minus infinity
@@ -9,8 +9,8 @@ and how large parameters, outputs and gradients are.
     with adjoint.watch.memory() as found: ...     the memory that is held, who made it, and what keeps it alive
     with adjoint.watch.hooks(net) as trail: ...   the calls of hooks, and why other hooks did not run; `print(trail)` shows both
 
-`adjoint run --check-finite`, `adjoint run --times` and `adjoint profile` do this for a whole script.  While nothing is watched, nothing is
-slower.
+`adjoint run` with `--check-finite`, `--times` or `--memory`, and `adjoint profile` do this for a whole script.  While nothing is watched,
+nothing is slower.
 """
 
 from adjoint.runtime.inspection.finite import FiniteCheck, check_finite
