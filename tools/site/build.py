@@ -6,10 +6,10 @@ The pages are those of the repository, in the same folders, so that a link that 
 the public names of each module: signatures, docstrings, and links to the source.  A link to a page or a heading that is not there, a
 reference to a name that is not documented and a page without a place in the index fail the build.
 
-Files in docs/static/ are copied as they are, and the first page links to those that are pages of HTML.
+The first page links to pages of `adjoint explore`, which are made here.
 
-Sphinx was chosen after trying MkDocs with Material and mkdocstrings: that is faster on prose, but its makers have announced its end; and it
-reads source, in which the operators that `ops/publish.py` makes have no definitions.
+Sphinx was chosen after trying MkDocs with Material: that is faster on prose, but says itself that it gets critical fixes only.  Sphinx reads
+objects, and the operators that `ops/publish.py` makes have no definitions in the source.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import importlib.metadata
 import inspect
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -84,18 +85,22 @@ def _without_links_to_code(path: Path) -> str:
     return _LINK.sub(replaced, path.read_text(encoding="utf-8"))
 
 
-def stage_static() -> list[tuple[str, str]]:
-    """Copy what docs/static/ has; return path and title of each page of HTML."""
+EXPLORED = (
+    ("lenet.html", "LeNet-5 at every stage, with the times of its kernels",
+     ("examples/lenet_digits.py:LeNet5", "f32[32, 1, 32, 32]", "--run")),
+    ("steering.html", "The cost of a path at every stage, for a controller", ("examples/steering.py:cost", "f32[20], f32[20], f32[20, 20]")),
+)
+"""Pages that show a program at every stage: file, title, and how `adjoint explore` is called."""
+
+
+def stage_explored() -> list[tuple[str, str]]:
+    """Make the pages that show a program; return path and title of each."""
     target = SOURCES / "static"
-    source = ROOT / "docs" / "static"
-    if source.is_dir():
-        shutil.copytree(source, target)
-    target.mkdir(exist_ok=True)
-    pages: list[tuple[str, str]] = []
-    for page in sorted(target.rglob("*.html")):
-        title = re.search(r"<title>(.*?)</title>", page.read_text(encoding="utf-8"), re.DOTALL)
-        pages.append((str(page.relative_to(target)), title[1].strip() if title else page.stem))
-    return pages
+    target.mkdir()
+    for file, _, (program, arguments, *options) in EXPLORED:
+        command = [sys.executable, "-m", "adjoint", "explore", program, "--args", arguments, *options, "-o", str(target / file)]
+        subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+    return [(file, title) for file, title, _ in EXPLORED]
 
 
 def stage_reference() -> list[str]:
@@ -166,7 +171,7 @@ def main() -> int:
     shutil.rmtree(SOURCES, ignore_errors=True)
     shutil.rmtree(SITE, ignore_errors=True)
     SOURCES.mkdir(parents=True)
-    write_index(stage_pages(), stage_reference(), stage_static())
+    write_index(stage_pages(), stage_reference(), stage_explored())
     shutil.rmtree(DOCTREES, ignore_errors=True)
     return build_main(["-b", "html", "-c", str(Path(__file__).parent), "-d", str(DOCTREES), "-j", "auto", "-W", "-q", "--keep-going",
                        str(SOURCES), str(SITE)])
