@@ -18,11 +18,11 @@ TAKEN: Final = frozenset({
     *KEYWORDS, *_LIBRARY.split(), *(name + suffix for name in _MATH.split() for suffix in ("", "f", "l")), "status",
 })
 """Names with another meaning in C, or in each of our functions."""
-_MACROS: Final = re.compile(
+_MACROS: Final = (
     "NAN|INFINITY|NULL|HUGE_VAL[FL]?|unix|linux|(ADJOINT|FP|M|MATH|PTRDIFF|SIG_ATOMIC|SIZE|WCHAR|WINT)_[A-Z0-9_]*[A-Z0-9]|U?INT.*_(C|MAX|MIN)"
     "|is(finite|inf|nan|normal|(greater|less)(equal)?|lessgreater|unordered)|fpclassify|signbit|u?int.*_t|(double|float|size)_t")
-"""Names that C's headers define as macros or types; none ends with `_`."""
-_DECLARED: Final = re.compile(
+"""Names that C's headers define as macros or types; none ends with `_`.  These two patterns are compiled when they are first used."""
+_DECLARED: Final = (
     "(drem|finite|gamma|j[01n]|scalb|significand|y[01n])[fl]?|lgamma[fl]?_r|exp10[fl]?|pow10[fl]?|bcmp|bcopy|bzero|ffsl{0,2}|r?index"
     "|mem(ccpy|chr)|stpn?cpy|str(n?(cat|cmp|casecmp|cpy|dup|len)|r?chr|coll|c?spn|error|pbrk|sep|signal|str|tok|xfrm)(_[lr])?|adjoint_.*")
 """Names of functions declared in the headers of many systems, or in our own."""
@@ -30,7 +30,7 @@ _DECLARED: Final = re.compile(
 
 def free(name: str, taken: Container[str] = TAKEN) -> str:
     """Return a name that is not taken: `name` itself, or `name` followed by `_`s."""
-    while name in taken or _MACROS.fullmatch(name):
+    while name in taken or re.fullmatch(_MACROS, name):
         name += "_"
     return name
 
@@ -38,7 +38,7 @@ def free(name: str, taken: Container[str] = TAKEN) -> str:
 def function_name(name: str) -> str:
     """Return a C name for a function of the user's that other files may call: its own name, changed if C gives it another meaning."""
     made = free(identifier(name))
-    return made + "_" if _DECLARED.fullmatch(made) else made
+    return made + "_" if re.fullmatch(_DECLARED, made) else made
 
 
 def local_name(name: str) -> str:

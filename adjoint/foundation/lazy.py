@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 from threading import RLock
@@ -24,7 +24,7 @@ from typing import Any
 
 from adjoint.foundation import collector
 
-__all__ = ["deferred", "found", "homes", "listed", "load", "module"]
+__all__ = ["deferred", "deferring", "found", "homes", "listed", "load", "module"]
 
 
 def module(name: str) -> ModuleType:
@@ -88,6 +88,18 @@ def deferred(present: dict[str, Any], name: str) -> ModuleType | None:
         found = sys.modules.setdefault(full, made)
     present[name] = found
     return found
+
+
+def deferring(package: str) -> Callable[[str], ModuleType]:
+    """Return the `__getattr__` of a package that defers its modules and has no names of its own."""
+
+    def get(name: str) -> ModuleType:
+        found = deferred(vars(sys.modules[package]), name)
+        if found is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name)
+        return found
+
+    return get
 
 
 class _Loading:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from _weakref import _remove_dead_weakref  # pyright: ignore[reportAttributeAccessIssue] - what the standard library's weak dictionaries use
-from collections.abc import Hashable
-from typing import TypeVar
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
 from weakref import KeyedRef
 
 __all__ = ["Interned"]
@@ -30,9 +30,9 @@ class Interned(dict[Hashable, KeyedRef[Hashable, AnyItem]]):
         if known is not None and (found := known()) is not None:
             return found
 
-        def remove(dead: KeyedRef[Hashable, AnyItem]) -> None:
-            # Atomic: another thread may insert a new object at any time.
-            _remove_dead_weakref(self, dead.key)
+        def remove(dead: KeyedRef[Hashable, AnyItem], atomically: Callable[[Any, Hashable], None] = _remove_dead_weakref) -> None:
+            # Atomic: another thread may insert a new object at any time.  An argument, since Python clears modules when it ends.
+            atomically(self, dead.key)
 
         reference = KeyedRef(made, remove, key)
         while (found := self.setdefault(key, reference)()) is None:

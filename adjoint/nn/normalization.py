@@ -10,10 +10,9 @@ from adjoint.ir.ops.collective import WORLD
 from adjoint.ir.types import F16, F32, DType
 from adjoint.nn.checks import boolean, floating, integer, number, positive, positive_number, tensor_argument
 from adjoint.nn.linear import first_values
-from adjoint.ops import normalization, reduction
+from adjoint.ops import creation, normalization, reduction
 from adjoint.ops.arguments import channels_first
 from adjoint.ops.arithmetic import maximum, sqrt, square, where
-from adjoint.ops.creation import ones, zeros
 from adjoint.ops.primitives.network import LRN as LrnOperator
 from adjoint.ops.primitives.network import LayerNorm as LayerNormOperator
 from adjoint.ops.shapes import reshape
@@ -187,8 +186,8 @@ class _InstanceNorm(Cell):
         if not 0.0 <= momentum <= 1.0:
             raise ValueError(f"For '{name}', the argument 'momentum' must be in [0, 1], but got {momentum}.")
         shape, trained = (self.num_features,), boolean(self, "affine", affine)
-        self.moving_mean = Parameter(zeros(shape, dtype), "mean", requires_grad=False)
-        self.moving_variance = Parameter(ones(shape, dtype), "variance", requires_grad=False)
+        self.moving_mean = Parameter(creation.zeros(shape, dtype), "mean", requires_grad=False)
+        self.moving_variance = Parameter(creation.ones(shape, dtype), "variance", requires_grad=False)
         self.gamma = Parameter(first_values(name, "gamma_init", gamma_init, shape, dtype), "gamma", requires_grad=trained)
         self.beta = Parameter(first_values(name, "beta_init", beta_init, shape, dtype), "beta", requires_grad=trained)
 
@@ -300,7 +299,7 @@ class LayerNorm(Cell):
                              f"but got {gamma.shape}.")
         # Parameters over other axes than are normalised: normalise plainly, then scale with broadcasting.
         over = x.shape[begin:]
-        plain = normalization.normalized(x, ones(over, x.dtype), zeros(over, x.dtype), begin, self.epsilon)[0]
+        plain = normalization.normalized(x, creation.ones(over, x.dtype), creation.zeros(over, x.dtype), begin, self.epsilon)[0]
         return plain * gamma + beta
 
     def extend_repr(self) -> str:

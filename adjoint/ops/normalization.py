@@ -10,11 +10,9 @@ from adjoint.ir.ops.normalize import BatchNorm, BatchNormInference, LayerNorm
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.ops.sums import Mean, Sum
 from adjoint.ir.types import F32, tensor
+from adjoint.ops import collectives, creation, pooling
 from adjoint.ops.arguments import flag, float_only, integer, operand, real, single, sizes_argument, whole, wrong
 from adjoint.ops.arithmetic import maximum, pow, rsqrt, square, stop_gradient
-from adjoint.ops.collectives import all_reduced
-from adjoint.ops.creation import full, ones, zeros
-from adjoint.ops.pooling import avg_pool2d
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.process.tracer import not_recording
 from adjoint.runtime.tensor.fusible import fusible
@@ -49,8 +47,8 @@ def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any 
     sizes = sizes_argument("LayerNorm", "normalized_shape", normalized_shape)
     if not sizes or x.shape[-len(sizes):] != sizes:
         raise wrong("LayerNorm", "normalized_shape", f"trailing sizes of {x.shape}", sizes)
-    gamma = ones(sizes, x.dtype) if weight is None else operand("LayerNorm", weight, "weight")
-    beta = zeros(sizes, x.dtype) if bias is None else operand("LayerNorm", bias, "bias")
+    gamma = creation.ones(sizes, x.dtype) if weight is None else operand("LayerNorm", weight, "weight")
+    beta = creation.zeros(sizes, x.dtype) if bias is None else operand("LayerNorm", bias, "bias")
     return normalized(x, gamma, beta, x.ndim - len(sizes), real("LayerNorm", "eps", eps))[0]
 
 
@@ -73,7 +71,8 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
     if x.ndim < 2 or groups < 1 or x.shape[1] % groups:
         raise wrong("GroupNorm", "num_groups", "a divisor of the number of channels", groups)
     rows = reshape(x, (x.shape[0] * groups, -1))
-    plain = normalized(rows, ones(rows.shape[1:], x.dtype), zeros(rows.shape[1:], x.dtype), 1, real("GroupNorm", "eps", eps))[0]
+    ones, zeros = creation.ones(rows.shape[1:], x.dtype), creation.zeros(rows.shape[1:], x.dtype)
+    plain = normalized(rows, ones, zeros, 1, real("GroupNorm", "eps", eps))[0]
     out = reshape(plain, x.shape)
     channels = (x.shape[1], *(1,) * (x.ndim - 2))
     for name, t, join in (("weight", weight, "__mul__"), ("bias", bias, "__add__")):
@@ -151,15 +150,15 @@ def batch_normalized_together(
     """
     wide = single(x)
     axes, channels = (0, *range(2, x.ndim)), (1, x.shape[1], *(1,) * (x.ndim - 2))
-    rows = full((1,), x.size // x.shape[1], dtype=wide.dtype)
-    total, count = all_reduced("SyncBatchNorm", (apply(made(Sum, axes, False), wide), rows), "sum", group)
+    rows = creation.full((1,), x.size // x.shape[1], dtype=wide.dtype)
+    total, count = collectives.all_reduced("SyncBatchNorm", (apply(made(Sum, axes, False), wide), rows), "sum", group)
     batch_mean = total / count
     centred = wide - reshape(batch_mean, channels)
-    (squares,) = all_reduced("SyncBatchNorm", (apply(made(Sum, axes, False), square(centred)),), "sum", group)
+    (squares,) = collectives.all_reduced("SyncBatchNorm", (apply(made(Sum, axes, False), square(centred)),), "sum", group)
     batch_variance = squares / count
     with nullcontext() if emitting() else not_recording():
         _move(mean, batch_mean, old, new)
-        _move(variance, squares / maximum(count - 1, ones((1,), wide.dtype)), old, new)
+        _move(variance, squares / maximum(count - 1, creation.ones((1,), wide.dtype)), old, new)
     scale = reshape(rsqrt(batch_variance + epsilon) * gamma.astype(wide.dtype, copy=False), channels)
     return (centred * scale + reshape(beta.astype(wide.dtype, copy=False), channels)).astype(x.dtype, copy=False)
 
@@ -194,7 +193,7 @@ def lrn(
     n, channels, height, width = given.shape
     reach = min(radius, channels - 1)  # no channel is further away
     squares = reshape(square(single(given)), (n, 1, channels, height * width))
-    sums = avg_pool2d(squares, (2 * reach + 1, 1), padding=(reach, 0), divisor_override=1)
+    sums = pooling.avg_pool2d(squares, (2 * reach + 1, 1), padding=(reach, 0), divisor_override=1)
     return (single(given) * pow(reshape(sums, given.shape) * factor + offset, -power)).astype(given.dtype, copy=False)
 
 

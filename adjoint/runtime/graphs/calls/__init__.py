@@ -10,3 +10,7 @@
     entry                  an entry of the cache: a graph, and the choice how its calls run
     making                 makes graphs; importing it loads the frontend
 """
+
+from adjoint.foundation import lazy
+
+__getattr__ = lazy.deferring(__name__)

@@ -34,7 +34,7 @@ from adjoint.runtime.graphs.inputs.templates import Template
 from adjoint.runtime.graphs.lock import lowering_lock
 from adjoint.runtime.graphs.lowering.graph_sizes import LEAST, GraphSize, with_numbers
 from adjoint.runtime.graphs.lowering.lowering import Lowered, Subject, lowered_for_any_size
-from adjoint.runtime.graphs.running.node_by_node import InOrder
+from adjoint.runtime.graphs.running import node_by_node
 from adjoint.runtime.graphs.running.optimised import Alone, optimised_alone, optimised_for_any_size, runs_alone
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.structure import mapped
@@ -173,7 +173,8 @@ class AnySize:
         objects: dict[str, Any] = {}
         result = None if lowered.written or shared or self._hooked is not None else expression_of(lowered.outline, objects=objects)
         self._filled = None if result is None else filling(result, len(slots_of(lowered.outline)), objects)
-        self._in_order = None if result is None else InOrder.of(optimised, self._inferences, lowered.graph.state, lowered.graph.hosts)
+        self._in_order = None if result is None else node_by_node.InOrder.of(
+            optimised, self._inferences, lowered.graph.state, lowered.graph.hosts)
 
     def once(self, sizes: Mapping[str, int], tensors: Sequence[Tensor]) -> Callable[[], Any] | None:
         """Return a function that runs a call node by node, if its sizes occur for the first time.

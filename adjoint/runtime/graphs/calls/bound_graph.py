@@ -21,11 +21,10 @@ from adjoint.runtime.graphs.lowering.graph_sizes import with_numbers
 from adjoint.runtime.graphs.lowering.lowering import Lowered
 from adjoint.runtime.graphs.reports.history import MadeGraph
 from adjoint.runtime.graphs.reports.ways import HOOK_CHANGES, NOT_OBSERVABLE, Way, Why
+from adjoint.runtime.graphs.running import observed_runs, two_parts
 from adjoint.runtime.graphs.running.binding import bind
 from adjoint.runtime.graphs.running.observed_functions import why_not_observed
-from adjoint.runtime.graphs.running.observed_runs import Observed
 from adjoint.runtime.graphs.running.optimised import Alone
-from adjoint.runtime.graphs.running.two_parts import HeadAndTail, head_and_tail
 from adjoint.runtime.graphs.running.user_code import UserCode, has_user_code, is_decided, may_leave
 from adjoint.runtime.hooks.firing import AFTER_CONSTRUCT, BEFORE_CONSTRUCT, ForwardKind
 from adjoint.runtime.hooks.handles import described, subject_of
@@ -82,8 +81,8 @@ class BoundGraph:
         self.guard_text = None if given is None else given.call("None", {}, lowered.guards)
         self.is_one_call = self.fill is not None and not (self.leaves or self.around or self.may_share)
         self.plan = bind(lowered.graph, guarded=True, alone=alone, call=self.call if self.is_one_call else None)
-        self.observed: Observed | None = None
-        self._parts: HeadAndTail | bool = False
+        self.observed: observed_runs.Observed | None = None
+        self._parts: two_parts.HeadAndTail | bool = False
 
     @functools.cached_property
     def is_decided(self) -> bool:
@@ -96,14 +95,14 @@ class BoundGraph:
         return Why(NOT_OBSERVABLE, why_not_observed(self.lowered.graph))
 
     @property
-    def parts(self) -> HeadAndTail | None:
+    def parts(self) -> two_parts.HeadAndTail | None:
         """The graph split in two, so that the second part can be optimised although the user's code runs in the first; None if no such
         second part is large enough.
         """
         if self._parts is False:
             # Two threads may both make it: the parts are equal.
-            self._parts = head_and_tail(self.lowered.graph, first=self.observed is None) or True
-        return self._parts if isinstance(self._parts, HeadAndTail) else None
+            self._parts = two_parts.head_and_tail(self.lowered.graph, first=self.observed is None) or True
+        return self._parts if isinstance(self._parts, two_parts.HeadAndTail) else None
 
     # -- before a run ----------------------------------------------------------------------------------------------------
     def check_written(self, named: Any, tensors: Sequence[Tensor]) -> None:

@@ -35,10 +35,10 @@ from adjoint.foundation.made import count
 from adjoint.ir.core import Function
 from adjoint.ir.types import NamedSizes
 from adjoint.runtime.execution.run import Deviation, LoggedRun, Run, unfolded
+from adjoint.runtime.graphs.calls import joint_gradients
 from adjoint.runtime.graphs.calls.bound_graph import BoundGraph
 from adjoint.runtime.graphs.calls.cache import Graphs
 from adjoint.runtime.graphs.calls.call import Call
-from adjoint.runtime.graphs.calls.joint_gradients import GradientOf, JointGradient, joint_gradient
 from adjoint.runtime.graphs.graph import Unfitting
 from adjoint.runtime.graphs.guards.constants import described as described_constant
 from adjoint.runtime.graphs.guards.references import reference
@@ -81,11 +81,8 @@ from adjoint.runtime.graphs.reports.ways import (
     Way,
     Why,
 )
-from adjoint.runtime.graphs.running.counted_sizes import CountedParts, OtherCount, counted_parts
-from adjoint.runtime.graphs.running.observed_hooks import Beginning
-from adjoint.runtime.graphs.running.observed_runs import ObservedRun, UnrecordedRun, observed
+from adjoint.runtime.graphs.running import counted_sizes, observed_hooks, observed_runs, two_parts
 from adjoint.runtime.graphs.running.optimised import Alone, reason
-from adjoint.runtime.graphs.running.two_parts import HeadAndTail
 from adjoint.runtime.process.announcements import graph_made
 from adjoint.runtime.process.tracer import eagerly, state
 from adjoint.runtime.tensor.tensor import Tensor
@@ -142,7 +139,7 @@ class Entry:
         self._nbytes = _GRAPH + _NODE * graph.nodes + _GUARD * guards
         self._way: CallWay | None = None
         self._recorded: CallWay | None = None
-        self._gradients: dict[Any, tuple[GradientOf, JointGradient | str]] = {}
+        self._gradients: dict[Any, tuple[joint_gradients.GradientOf, joint_gradients.JointGradient | str]] = {}
 
     @property
     def nbytes(self) -> int:
@@ -161,7 +158,7 @@ class Entry:
                 way = self._recorded = _way_on_tape(self.graph)
         return way.run(call)
 
-    def gradient(self, template: Template, *asked: Any) -> JointGradient | str:
+    def gradient(self, template: Template, *asked: Any) -> joint_gradients.JointGradient | str:
         """Return the function that computes the graph's result and gradient at once; if a tape (the recording for a gradient) is needed
         instead, return a text that says why.
 
@@ -170,11 +167,11 @@ class Entry:
         """
         if self.graph.may_share:
             return "a tensor from outside is written, and an argument may be the same one"
-        of = GradientOf(*asked)
+        of = joint_gradients.GradientOf(*asked)
         key = of.leaves, tuple(map(id, of.weights)), of.trained, of.has_aux, of.valued
         if key not in self._gradients:
             # Two threads may both make it: they are equal.
-            made = joint_gradient(self.lowered, template, of)
+            made = joint_gradients.joint_gradient(self.lowered, template, of)
             self._gradients[key] = of, made
             if not isinstance(made, str):
                 self._nbytes += made.nbytes
@@ -359,7 +356,7 @@ class ByCount:
 
     def __init__(self, graph: BoundGraph):
         self._graph, self._exact = graph, graph.lowered.exact
-        self._forms: dict[tuple[int | None, ...], tuple[BoundGraph, CountedParts | str]] = {}
+        self._forms: dict[tuple[int | None, ...], tuple[BoundGraph, counted_sizes.CountedParts | str]] = {}
         """By the numbers that the graph of a form is for, as `Counts.known`."""
         self._last: tuple[int | None, ...] = ()
         self._refused: tuple[BoundGraph, str] | None = None
@@ -394,7 +391,7 @@ class ByCount:
             graph.checked(call)
             try:
                 results, counted = parts.run(call.tensors)
-            except OtherCount as other:
+            except counted_sizes.OtherCount as other:
                 found = [*numbers, *(None,) * (other.place + 1 - len(numbers))]
                 found[other.place] = other.number if graph.lowered.exact or other.number < LEAST else None
                 while found and found[-1] is None:
@@ -413,7 +410,7 @@ class ByCount:
         own = sum(_GRAPH + _NODE * graph.nodes for graph, _ in forms if graph is not self._graph)
         return own + sum(parts.nbytes for _, parts in forms if not isinstance(parts, str))
 
-    def _made(self, call: Call, numbers: tuple[int | None, ...]) -> tuple[BoundGraph, CountedParts | str]:
+    def _made(self, call: Call, numbers: tuple[int | None, ...]) -> tuple[BoundGraph, counted_sizes.CountedParts | str]:
         """Make the graph for these numbers and keep it; return it with the object that runs it in parts, a text that says why if there is
         none.
 
@@ -445,8 +442,8 @@ class ByCount:
             return graph, parts
 
 
-def _parts_of(lowered: Lowered) -> CountedParts | str:
-    return counted_parts(lowered.graph, lowered.counted, lowered.outline)
+def _parts_of(lowered: Lowered) -> counted_sizes.CountedParts | str:
+    return counted_sizes.counted_parts(lowered.graph, lowered.counted, lowered.outline)
 
 
 class Looking:
@@ -458,7 +455,7 @@ class Looking:
     def __init__(self, graph: BoundGraph, call: Call):
         self._graph = graph
         self._called_as: tuple[Callable[[], Any], ...] = (weakref.ref(call.known), reference(call.named))
-        self._observed = graph.observed = observed(graph.lowered.graph, call=graph.call, caller=weakref.ref(self))
+        self._observed = graph.observed = observed_runs.observed(graph.lowered.graph, call=graph.call, caller=weakref.ref(self))
         # No reference to this object: the cycle would keep the graph alive until the collector runs.
         self._otherwise: CallWay | None = None
         if self._observed is not None:
@@ -495,7 +492,7 @@ class Looking:
         finally:
             del alive
 
-    def _left(self, call: Call, run: ObservedRun, deviation: Deviation | None = None) -> Any:
+    def _left(self, call: Call, run: observed_runs.ObservedRun, deviation: Deviation | None = None) -> Any:
         """Do the rest of a call after a hook has changed something in the middle of it; return the result of the call.
 
         run        what has been done so far, with a log of the results
@@ -525,12 +522,12 @@ class Looking:
     def alive(self) -> list[Any]:
         return self._graph.alive()
 
-    def _reached(self, *state: Any) -> UnrecordedRun:
+    def _reached(self, *state: Any) -> observed_runs.UnrecordedRun:
         assert self._observed is not None
-        return UnrecordedRun.reached(self._observed, *state)
+        return observed_runs.UnrecordedRun.reached(self._observed, *state)
 
 
-def _why_left(graph: BoundGraph, beginning: Beginning, call: Call) -> Why:
+def _why_left(graph: BoundGraph, beginning: observed_hooks.Beginning, call: Call) -> Why:
     """Return the reason, for reports, why a call runs node by node at once, and not by the plan that expects hooks to change nothing.
 
     beginning  the object that has decided so
@@ -553,7 +550,7 @@ class InTwoParts:
     why    returns the reason, for reports, why a call does not run as one graph
     """
 
-    def __init__(self, graph: BoundGraph, parts: HeadAndTail, why: _WhyNot):
+    def __init__(self, graph: BoundGraph, parts: two_parts.HeadAndTail, why: _WhyNot):
         self._graph, self._parts, self._why, self._otherwise = graph, parts, why, _otherwise(graph, why)
 
     def run(self, call: Call) -> Any:

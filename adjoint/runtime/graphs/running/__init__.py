@@ -18,3 +18,7 @@ and keeps the result of each node in a log, so that it can continue in another g
     counted_sizes       graphs in which values decide sizes, which run in parts
     two_parts           a graph split in two, the second part of which runs optimised
 """
+
+from adjoint.foundation import lazy
+
+__getattr__ = lazy.deferring(__name__)
