@@ -11,7 +11,7 @@ import functools
 import io
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -180,7 +180,7 @@ class _Runner:
         self.seen: dict[Value, _Numbers] = {}
 
     def bound(self, function: Function, *, records: bool) -> Callable[[], list[Tensor]]:
-        """Return a function that runs a function of the IR.  Parameters that are not among the arguments are cotangents: ones.
+        """Return a function that runs a function of the IR on the arguments, and on what else it takes (`_given`).
 
         records  True to note its arguments and the numbers that Python code computes, in a new `seen`
         """
@@ -189,7 +189,7 @@ class _Runner:
         graph = Graph(known.module, known.symbol, state, known.hosts, known.sites, known.cells)
         positions, hosts = hosts_of_runs(graph)
         makers = makers_of(graph, positions)
-        arguments = [*map(_copy, self._arguments), *map(_ones, function.params[len(self._arguments) :])]
+        arguments = self._given(function.params, state)
         if records:
             self.seen = {}
             for param, x in zip(function.params, arguments, strict=True):
@@ -203,6 +203,16 @@ class _Runner:
         takes = form.takes
         given = arguments if takes is None else [x if i in takes else x.memory for i, x in enumerate(arguments)]
         return lambda: form.run(given, Run(None, hosts() if hosts is not None else None))
+
+    def _given(self, params: Sequence[Value], state: Mapping[str, Tensor]) -> list[Tensor]:
+        """Return what a function is run on: the arguments; the state that became an argument since the function writes it; cotangents, ones
+        for the results of the graph, zeros for the state that was written.
+        """
+        rest = params[len(self._arguments) :]
+        lifted = [param for param in rest if param.hint in state]
+        results = sum(_is_float(y.type) for y in self._graph.function.body.results)
+        cotangents = [_full(param, int(i < results)) for i, param in enumerate(rest[len(lifted) :])]
+        return [*map(_copy, self._arguments), *(_copy(state[param.hint]) for param in lifted), *cotangents]
 
     def observe(self, launched: Observation) -> None:
         """Note the numbers that a launch has computed."""
@@ -287,9 +297,9 @@ def _is_float(type_: Type) -> bool:
     return isinstance(type_, TensorType) and type_.dtype.is_float
 
 
-def _ones(param: Value) -> Tensor:
+def _full(param: Value, number: int) -> Tensor:
     type_ = tensor_type(param)
-    return Tensor(np.ones(type_.sizes, np.float32), type_.dtype)
+    return Tensor(np.full(type_.sizes, number, np.float32), type_.dtype)
 
 
 def measure(program: Explored, inputs: Sequence[Any]) -> None:

@@ -293,8 +293,28 @@ def test_a_run_leaves_parameters_as_they_are_and_calls_hooks() -> None:
     net.fc.register_backward_hook(lambda cell, grad_input, grad_output: calls.append(1))
     data = Data.of(net, x(2, 4), run=True)
     assert calls and net.total.asnumpy().tolist() == [0.0]
+    assert data.line("adjoint", "func")["numbers"].startswith("x = ")
     product = data.line("fused", "matmul(")
     assert product["runs"]["flops"] == 2 * 2 * 4 * 3 and data.data["cells"][0]["seconds"] > 0
+
+
+class Scaling(nn.Cell):
+    """Writes a Parameter that is trained."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = ms.Parameter(Tensor(np.full(2, 5.0, np.float32)), name="scale")
+
+    def construct(self, x: Tensor) -> Tensor:
+        self.scale = self.scale * x
+        return self.scale.sum() * 3.0
+
+
+def test_the_gradient_by_a_parameter_that_is_written_runs_on_its_value() -> None:
+    data = Data.of(Scaling(), Tensor(np.array([1.0, 2.0], np.float32)), run=True)
+    head = data.line("adjoint", "func")["numbers"]
+    assert "scale = [5., 5.]" in head and head.endswith("scale' = [0., 0.]")
+    assert [line["numbers"] for line in data.stages["adjoint"]["lines"] if "mul(" in data.text(line)][-2:] == ["[3., 6.]", "[15., 15.]"]
 
 
 def test_rounds_of_a_loop_are_shown_one_after_the_other_and_not_finite_numbers_counted() -> None:
