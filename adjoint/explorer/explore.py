@@ -58,7 +58,7 @@ def program_data(
     title      the name of the program
     arguments  its inputs as text
     """
-    program = explored(fn, inputs, wrt)
+    program = explored(fn, inputs, wrt, run=run)
     if run:
         measure(program, inputs)
     return as_json(program, title, arguments)

@@ -17,14 +17,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from adjoint.foundation.dataclass import dataclass, field
-from adjoint.foundation.diagnostics import At, Derived, Loc, Unknown
+from adjoint.foundation.diagnostics import At, Derived, Loc, Unknown, user_place
 from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, walk
 from adjoint.ir.ops.control import Cell
 from adjoint.ir.ops.fused import Fused
+from adjoint.ir.ops.state import Read
 from adjoint.ir.plan import Plan
 from adjoint.passes.rebuild import followed
+from adjoint.runtime.inspection.origins import made_in
 
 __all__ = ["Chain", "Identities", "Origin", "Stretch"]
 
@@ -74,6 +77,30 @@ class Identities:
         inside = number if isinstance(node.op, Cell) else around
         return Node(node.op, node.operands, node.results, tuple([self._region(region, inside) for region in node.regions]), made.loc)
 
+    def matched(self, module: Module) -> Module:
+        """Return another module of the same program, such as what a run did, in which nodes have the numbers of nodes of the parsed graph:
+        of a cell or a read that of the same cell or symbol; else that at the same place, or at least in the same cell, with the same op,
+        in order; else the first at that place.
+        """
+        at: dict[Any, list[int]] = {}
+        for number, origin in enumerate(self.origins):
+            for key in _likenesses(origin.node):
+                at.setdefault(key, []).append(number)
+
+        def again(region: Region) -> Region:
+            return replace(region, nodes=tuple([matched(node) for node in region.nodes]))
+
+        def matched(node: Node) -> Node:
+            loc, same = _own(node.loc), next((at[key] for key in _likenesses(node) if key in at), [-1])
+            found = same.pop(0) if len(same) > 1 else same[0]
+            if found >= 0:
+                self._numbers[id(loc)] = found
+                self._chains[id(loc)] = loc, ((found,),)
+            return Node(node.op, node.operands, node.results, tuple([again(region) for region in node.regions]), loc)
+
+        functions = {symbol: replace(function, body=again(function.body)) for symbol, function in module.functions.items()}
+        return Module(module.params, module.hosts, functions)
+
     def chains(self, loc: Loc) -> tuple[Chain, ...]:
         """Return the chains of the nodes to which a location leads back."""
         known = self._chains.get(id(loc))
@@ -107,6 +134,19 @@ class Identities:
                     if end - begin < len(chain):
                         found.setdefault(chain[begin:end], []).append(number)
         return found
+
+
+def _likenesses(node: Node) -> list[Any]:
+    """Return what a node of the graph and one that a run has recorded may have in common if they are the same, the surest first."""
+    match node.op:
+        case Cell(title=title):
+            return [("cell", title)]
+        case Read(symbol=symbol):
+            return [("read", symbol)]
+        case op:
+            place = user_place(node.loc)
+            at = [] if place is None else [(place.file, place.line, place.column)]
+            return [*((each, op.name) for each in at), (made_in(node.loc).cell, op.name), *at]
 
 
 def _own(loc: Loc) -> Loc:

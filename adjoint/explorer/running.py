@@ -352,7 +352,7 @@ class _Measured:
     def _function(self, name: str) -> Function | None:
         """Return the function of a stage that is run: the graph's own, or its gradient; None if there is no such stage."""
         stage = self._program.stage(name)
-        if stage is None or stage.module is None:
+        if stage is None or stage.module is None or stage.of_run:
             return None
         functions = stage.module.functions
         own = self._graph.symbol

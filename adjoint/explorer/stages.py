@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ from adjoint.ir.core import Module
 from adjoint.ir.op import NotDifferentiable
 from adjoint.passes.manager import Pass
 from adjoint.passes.schedule import LATER_KERNELS, OPTIMISED
+from adjoint.runtime.gradients.trace import trace
 from adjoint.runtime.graphs.calls.making import parsed
 from adjoint.runtime.graphs.graph import Graph, HookCall, Registration
 from adjoint.runtime.graphs.lowering.lowering import Lowered
@@ -48,6 +50,7 @@ class Stage:
     changes  how it differs from that stage
     module   the IR that it shows; None for a plan and for C
     stretch  the series of stages that its nodes are of
+    of_run   True if it shows what one run did, and not the graph
     """
 
     name: str
@@ -61,6 +64,7 @@ class Stage:
     changes: Changes | None = None
     module: Module | None = None
     stretch: Stretch | None = None
+    of_run: bool = False
 
 
 class Explored:
@@ -129,21 +133,23 @@ def numbered(made: Lowered, identities: Identities) -> Lowered:
 
 
 @collector.paused(lasting=False)
-def explored(target: Callable[..., Any], inputs: Sequence[Any], wrt: Sequence[str] = ()) -> Explored:
-    """Return a function or Cell at all of its stages, for inputs like these; it is not run.
+def explored(target: Callable[..., Any], inputs: Sequence[Any], wrt: Sequence[str] = (), *, run: bool = False) -> Explored:
+    """Return a function or Cell at all of its stages, for inputs like these.
 
     wrt  what to differentiate by: arguments by name, parameters as `@name`; by default floating arguments and the parameters that are
         trained
+    run  True if it may be run: where the graph has no gradient in IR, as with forward hooks, the adjoint is that of one run
 
     CompileError if it cannot be parsed, or if `wrt` names something that is not there.
     """
-    return _Explorer(target, parsed(target, *inputs), wrt).all()
+    return _Explorer(target, inputs, wrt, run).all()
 
 
 class _Explorer:
-    def __init__(self, target: Any, made: Lowered, wrt: Sequence[str]):
+    def __init__(self, target: Any, inputs: Sequence[Any], wrt: Sequence[str], run: bool):
         identities = Identities()
-        self.lowered = numbered(made, identities)
+        self.target, self.inputs, self.run = target, inputs, run
+        self.lowered = numbered(parsed(target, *inputs), identities)
         graph = self.lowered.graph
         trained = {symbol: isinstance(x, Parameter) and x.requires_grad for symbol, x in graph.state.items()}
         self.wrt, self._given = tuple(wrt) or wanted(graph.module, graph.symbol, trained), bool(wrt)
@@ -186,19 +192,36 @@ class _Explorer:
         try:
             with self._followed(stretch, "parsed", "adjoint") as observe:
                 found = adjoint_of(module, self.lowered.graph.symbol, self.wrt, [observe])
-        except CompileError as mistake:
-            if self._given and mistake.diagnostic.code == "E141":
+        except (CompileError, NotDifferentiable) as why:
+            if self._given and isinstance(why, CompileError) and why.diagnostic.code == "E141":
                 raise
             del self.made.stages[count:]
-            self.made.notes.append(f"There is no adjoint: {mistake}")
-            return None
-        except NotDifferentiable as reason:
-            del self.made.stages[count:]
-            self.made.notes.append(f"There is no adjoint: {reason}")
-            return None
+            self.made.notes.append(f"The graph has no adjoint: {why}")
+            return self._adjoint_of_run() if self.run else None
         last = self.made.stages[-1]
         last.name, last.title, last.notes = "adjoint", "Adjoint", found.notes
         last.about = "The forward copy, which keeps what the gradient needs, and the reverse pass."
+        return last
+
+    def _adjoint_of_run(self) -> Stage | None:
+        """Run the program once, and add the gradient of what it did; return the last stage, None if there is none."""
+        identities, count = self.made.identities, len(self.made.stages)
+        with contextlib.redirect_stdout(io.StringIO()):
+            traced = trace(self.target, self.inputs)
+        module, stretch = identities.matched(traced.module), Stretch(identities)
+        names = wanted(module, traced.symbol, {symbol: x.requires_grad for symbol, x in traced.parameters.items()})
+        try:
+            with self._followed(stretch, "", "adjoint") as observe:
+                found = adjoint_of(module, traced.symbol, names, [observe])
+        except (CompileError, NotDifferentiable):
+            del self.made.stages[count:]
+            return None
+        self.made.notes.append("The adjoint is that of one run, with what its hooks did in it.")
+        for stage in self.made.stages[count:]:
+            stage.of_run = True
+        last = self.made.stages[-1]
+        last.name, last.title, last.notes = "adjoint", "Adjoint of one run", found.notes
+        last.about = "The forward copy of what one run did, its forward hooks included, and the reverse pass."
         return last
 
     @contextlib.contextmanager
@@ -232,7 +255,9 @@ class _Explorer:
             stretch.join(module.functions.values())
         name = "fused" if stage.column == "ir" else "adjoint-fused"
         about = "Nodes that one kernel computes after some runs, as one node."
-        return self.made.add(name, stage.column, "Fused", about, module, stretch, stage.name)
+        made = self.made.add(name, stage.column, "Fused", about, module, stretch, stage.name)
+        made.of_run = stage.of_run
+        return made
 
     def _plan(self, start: Stretch) -> None:
         stretch = start.forked()

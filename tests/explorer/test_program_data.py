@@ -253,8 +253,17 @@ def test_a_forward_hook_has_no_adjoint_in_ir() -> None:
     net = nn.Dense(4, 3)
     net.register_forward_hook(lambda cell, given, output: output * 2.0)
     data = Data.of(net, x(2, 4))
-    assert "adjoint" not in data.stages and "There is no adjoint" in data.data["notes"][0]
+    assert "adjoint" not in data.stages and "The graph has no adjoint" in data.data["notes"][0]
     assert any(line.get("hook") for line in data.stages["parsed"]["lines"])
+
+
+def test_the_adjoint_of_one_run_stands_for_that_of_a_forward_hook() -> None:
+    net = nn.Dense(4, 3)
+    net.register_forward_hook(lambda cell, given, output: output * 2.0)
+    data = Data.of(net, x(2, 4), run=True)
+    product = data.ids(data.line("parsed", "= matmul("))
+    assert len(data.lines_of("adjoint", product)) == 3 and data.stages["adjoint"]["title"] == "Adjoint of one run"
+    assert "numbers" in data.line("parsed", "func") and "2.0_f32" in "".join(data.text(line) for line in data.stages["adjoint"]["lines"])
 
 
 # -- runs --------------------------------------------------------------------------------------------------------------------
