@@ -89,9 +89,20 @@ class Places:
                 path.append(number)
                 number = self._identities.origins[number].around
             for each in reversed(path):
-                parent = self._row(user_place(self._identities.origins[each].node.loc), parent)
+                parent = self._called(self._identities.origins[each].node.loc, parent)
             known = self._of_chains[chain] = parent
         return known
+
+    def _called(self, loc: Loc, parent: int) -> int:
+        """Return the index of the place of a node, reached by the calls of functions between it and the cell around."""
+        path: list[Loc] = []
+        callers = made_in(loc).callers
+        while callers is not None:
+            caller, callers = callers
+            path.append(caller)
+        for each in reversed(path):
+            parent = self._row(user_place(each), parent)
+        return self._row(user_place(loc), parent)
 
     def of_chains(self) -> dict[Chain, int]:
         """Return the places of all nodes of the parsed graph that were asked for."""

@@ -52,11 +52,14 @@ class Within:
     finite_ok  True inside of `watch.finite_ok()`
     training   the optimisers and loss scalers that the graph of the node uses: pairs of a weak reference and the name of the attribute with
         the number of steps or the scale.  All nodes of a graph share the list, which grows while the graph is made
+    callers  the place where the function in which it was made was called inside of that cell, and the callers of the function around;
+        None in the outermost function
     """
 
     cell: str = ""
     finite_ok: bool = False
     training: Sequence[tuple[Any, str]] = ()
+    callers: tuple[Loc, Any] | None = None
 
 
 ANYWHERE = Within()

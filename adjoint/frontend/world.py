@@ -63,6 +63,12 @@ class World(Protocol):
     @loc.setter
     def loc(self, loc: Loc) -> None: ...
 
+    def enter_call(self) -> Any:
+        """Note that the place `loc` calls a function whose nodes follow; return what `leave_call` takes at the end of the call."""
+        ...
+
+    def leave_call(self, around: Any) -> None: ...
+
     # values
     def kind(self, x: object) -> Kind | None:
         """Return the kind (tensor, int, float or bool, with its IR type) of a tensor or a number, whether Python's or the graph's.

@@ -126,6 +126,30 @@ def test_the_calls_of_cells_lead_to_a_line(lenet: Data) -> None:
     assert lenet.places(lenet.ids(convolution)[0]) == [called, construct]
 
 
+def doubled(x: Tensor) -> Tensor:
+    return ops.exp(x) * 2.0
+
+
+def twice_doubled(x: Tensor) -> Tensor:
+    return doubled(doubled(x))
+
+
+def test_the_calls_of_functions_lead_to_a_line() -> None:
+    """Two calls of one function on one line differ in their columns."""
+
+    class Net(nn.Cell):
+        def construct(self, x: Tensor) -> Tensor:
+            return twice_doubled(x) + 1.0
+
+    data = Data.of(Net(), x(3))
+    path, helper = place("return ops.exp(x) * 2.0")
+    calls = [helper, helper + 4, place("return twice_doubled(x) + 1.0")[1], place("return twice_doubled(x) + 1.0")[1] - 1]
+    inner, outer = [line for line in data.stages["parsed"]["lines"] if "exp(" in data.text(line)]
+    for line in (inner, outer):
+        assert data.places(data.ids(line)[0]) == [(path, number) for number in calls]
+    assert inner["at"] != outer["at"]
+
+
 def test_one_identity_in_all_stages(lenet: Data) -> None:
     """The forward node, its gradient, the fused node that holds it, its launch and its kernel share its identity."""
     ids = lenet.ids(lenet.line("parsed", "= relu("))

@@ -212,6 +212,7 @@ class Functions:
             raise errors.TOO_DEEP.at(self.world.loc, f"`{name}` is called at depth {self.stack.depth}, the limit",
                                      help="end the recursion by a condition on a Python value, write a loop, or raise max_call_depth")
         names, loc = self.branching.local_names, self.world.loc
+        around = self.world.enter_call() if self.stack.depth else None
         caller = self.stack.push(frame)
         self.objects.journal.born(NamesPlace(frame.names))
         try:
@@ -231,6 +232,8 @@ class Functions:
             raise
         finally:
             self.stack.pop(caller)
+            if around is not None:
+                self.world.leave_call(around)
             self.branching.local_names, self.world.loc = names, loc
 
 

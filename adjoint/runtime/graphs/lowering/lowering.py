@@ -359,7 +359,7 @@ class Lowering:
     def finite_ok(self) -> Iterator[None]:
         """Within a `with` statement, mark new nodes: their results may be infinite or NaN."""
         regions, around = self._regions, self._regions.within
-        regions.within = Within(around.cell, True, around.training)
+        regions.within = Within(around.cell, True, around.training, around.callers)
         try:
             yield
         finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adjoint.foundation.diagnostics import Loc
+from adjoint.foundation.diagnostics import Loc, Within
 from adjoint.ir.build import Builder
 from adjoint.runtime.graphs.lock import lowering_lock
 from adjoint.runtime.graphs.lowering.cell_calls import CellCalls
@@ -72,6 +72,15 @@ class GraphWorld:
     @loc.setter
     def loc(self, loc: Loc) -> None:
         self._regions.loc = loc
+
+    def enter_call(self) -> Within:
+        regions = self._regions
+        around = regions.within
+        regions.within = Within(around.cell, around.finite_ok, around.training, (regions.loc, around.callers))
+        return around
+
+    def leave_call(self, around: Within) -> None:
+        self._regions.within = around
 
     @property
     def raises_late(self) -> bool:
