@@ -107,7 +107,7 @@ def ops_page() -> str:
             attributes = ", ".join(op.attributes())
             lines += [f"### {op.name}", "", *_called(op), "```", f"{op.name}{f'  attributes: {attributes}' if attributes else ''}", "",
                       op.documentation(), "```", ""]
-    looped = [f"`{name}`" for name, op in registry().items() if op.batch is Op.batch and not issubclass(op, RegionOp)]
+    looped = [f"`{name}`" for name, op in sorted(registry().items()) if op.batch is Op.batch and not issubclass(op, RegionOp)]
     lines += ["## In a batch", "",
               "These have no rule of their own under [`vmap`](transformations.md): a loop over the examples runs them.", "", _lines(looped),
               ""]

@@ -462,18 +462,18 @@ PROGRAM = textwrap.dedent("""\
 
 @pytest.mark.parametrize(("target", "arguments", "code", "said"), [
     ("there_is_none.py:f", "f32[3]", 2, "there is no file"),
-    ("net.py:nothing", "f32[3]", 2, "has no 'nothing'; it has loss, raises, Net"),
-    ("net.py", "f32[3]", 2, "The form is"),
-    ("net.py:loss", "f32[3], f32[3]", 2, "cannot be called with 2 inputs"),
-    ("net.py:loss", "f99[3]", 2, "--args takes types and Python values"),
-    ("net.py:raises", "f32[3]", 1, "not today"),
+    ("explored.py:nothing", "f32[3]", 2, "has no 'nothing'; it has loss, raises, Net"),
+    ("explored.py", "f32[3]", 2, "The form is"),
+    ("explored.py:loss", "f32[3], f32[3]", 2, "cannot be called with 2 inputs"),
+    ("explored.py:loss", "f99[3]", 2, "--args takes types and Python values"),
+    ("explored.py:raises", "f32[3]", 1, "not today"),
     ("broken.py:f", "", 1, "SyntaxError"),
 ])
 def test_bad_input_is_one_clear_error_and_writes_nothing(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str, arguments: str, code: int, said: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("net.py").write_text(PROGRAM, encoding="utf-8")
+    Path("explored.py").write_text(PROGRAM, encoding="utf-8")
     Path("broken.py").write_text("def f(:\n", encoding="utf-8")
     assert main(["explore", target, "--args", arguments, "--run"]) == code
     out, err = capsys.readouterr()
@@ -485,19 +485,19 @@ def test_the_command_writes_a_page_or_keeps_the_one_before(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("net.py").write_text(PROGRAM, encoding="utf-8")
-    assert main(["explore", "net.py:Net", "--args", "f32[3]"]) == 0
-    assert capsys.readouterr().out.startswith("Net.html: ") and "net.py:Net" in Path("Net.html").read_text(encoding="utf-8")
+    Path("explored.py").write_text(PROGRAM, encoding="utf-8")
+    assert main(["explore", "explored.py:Net", "--args", "f32[3]"]) == 0
+    assert capsys.readouterr().out.startswith("Net.html: ") and "explored.py:Net" in Path("Net.html").read_text(encoding="utf-8")
     before = Path("Net.html").read_bytes()
-    assert main(["explore", "net.py:raises", "--args", "f32[3]", "--run", "-o", "Net.html"]) == 1
+    assert main(["explore", "explored.py:raises", "--args", "f32[3]", "--run", "-o", "Net.html"]) == 1
     assert Path("Net.html").read_bytes() == before
-    assert main(["explore", "net.py:loss", "--args", "f32[3]", "-o", "nowhere/page.html"]) == 1
+    assert main(["explore", "explored.py:loss", "--args", "f32[3]", "-o", "nowhere/page.html"]) == 1
     assert "the page 'nowhere/page.html' cannot be written" in capsys.readouterr().err
 
 
 def test_dump_ir_has_the_same_structure(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Of parsed code, of a run, and of a text; the texts stay beside it."""
-    net = tmp_path / "net.py"
+    net = tmp_path / "explored.py"
     net.write_text(PROGRAM, encoding="utf-8")
     for more in ([], ["--trace"], ["--stage", "plan"]):
         assert main(["dump-ir", f"{net}:loss", "--args", "f32[3]", "--json", *more]) == 0
