@@ -302,8 +302,8 @@ def run_{number}(x):
 def test_each_run_makes_its_own_tensors_of_numbers(tmp_path: Path) -> None:
     """What the library makes of numbers while a function is parsed is written in place: the next run begins with the first numbers."""
     texts = [text for area in ("functions", "primitives", "rest") for text in good_calls.CALLS[area] if not operands(text)]
-    texts += [f"{module}.{name}({given})" for module, names in (("ms", vars(ms)), ("ops", vars(ops)), ("ms.numpy", vars(ms.numpy)))
-              for name in sorted(names) if not name.startswith(OTHERS) and callable(names[name])
+    texts += [f"{module}.{name}({given})" for module, space in (("ms", ms), ("ops", ops), ("ms.numpy", ms.numpy))
+              for name in sorted({*vars(space), *space.__all__}) if not name.startswith(OTHERS) and callable(getattr(space, name))
               for given in ("[1.5, 2.5]", "(2,)", "np.array([1.5, 2.5], np.float32)", "2.5")]
     texts += ["Tensor.from_numpy(np.array([1.5, 2.5], np.float32))", "ops.TensorShape()(x)", "initializers.initializer('ones', (2,))"]
     used = [text for text in dict.fromkeys(texts) if _makes_a_tensor(text)]
