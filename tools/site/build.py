@@ -8,8 +8,8 @@ reference to a name that is not documented and a page without a place in the ind
 
 The first page links to pages of `adjoint explore`, which are made here.
 
-Sphinx was chosen after trying MkDocs with Material: that is faster on prose, but says itself that it gets critical fixes only.  Sphinx reads
-objects, and the operators that `ops/publish.py` makes have no definitions in the source.
+Sphinx was chosen after trying MkDocs with Material: that is faster on prose, but says itself that it gets critical fixes only.  Sphinx
+reads objects, and the operators that `ops/publish.py` makes have no definitions in the source.
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ def _without_links_to_code(path: Path) -> str:
 EXPLORED = (
     ("lenet.html", "LeNet-5 at every stage, with the times of its kernels",
      ("examples/lenet_digits.py:LeNet5", "f32[32, 1, 32, 32]", "--run")),
-    ("steering.html", "The cost of a path at every stage, for a controller", ("examples/steering.py:cost", "f32[20], f32[20], f32[20, 20]")),
+    ("steering.html", "The cost of a path at every stage, for a controller",
+     ("examples/steering.py:cost", "f32[20], f32[20], f32[20, 20]")),
 )
 """Pages that show a program at every stage: file, title, and how `adjoint explore` is called."""
 
