@@ -180,7 +180,8 @@ class _Explorer:
         last = self.made.stages[-1]
         if last.name == "parsed":
             return self.made.add("optimised", "ir", "Optimised graph", "No pass changes anything.", module, stretch, "parsed")
-        last.name, last.title = "optimised", f"Optimised graph, {last.title}"
+        last.about = f"What runs while no gradient is taken. The last pass that changed it: {last.title.removeprefix('after ')}."
+        last.name, last.title = "optimised", "Optimised graph"
         return last
 
     def _adjoint(self, module: Module, start: Stretch) -> Stage | None:
