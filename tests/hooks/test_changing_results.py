@@ -120,6 +120,6 @@ def test_a_wrong_value_there_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
         return [x if made is not None else x * 2 for x, made in zip(original(self), self.made, strict=True)]
 
     monkeypatch.setattr(recorded._Logged, "_results", wrong)
-    monkeypatch.setattr(entry, "observed", lambda graph, **how: None)  # along the path from the first run on
+    monkeypatch.setattr(entry.observed_runs, "observed", lambda graph, **how: None)  # along the path from the first run on
     assert asked(ms.jit, Decided) != asked(eager, Decided)
     assert missing

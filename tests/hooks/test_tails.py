@@ -19,7 +19,7 @@ from tests.seams import plant
 @pytest.fixture(autouse=True)
 def along_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run graphs as if hooks had changed something before: those that only look at values need no path."""
-    monkeypatch.setattr(entry, "observed", lambda graph, **how: None)
+    monkeypatch.setattr(entry.observed_runs, "observed", lambda graph, **how: None)
 
 
 class Net(Layers):
