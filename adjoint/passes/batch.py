@@ -18,19 +18,20 @@ A value is *mapped* if it depends on the example.  What is not mapped is compute
 A region that attaches a callback to a value, writes a parameter, uses stacks or calls forward hooks is such a loop as a whole.  A forward
 hook may end the graph; the one in which the call goes on begins with the same nodes.
 
-Hooks are called once for each example, with the tensors of that example.
+Hooks are called once for each example, with the tensors of that example.  Random numbers are drawn once for all, also where a loop runs the
+examples, unless they are drawn in a branch or a loop of that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal, Node, Region, Value, free_of, free_values, tensor_type, walk
 from adjoint.ir.op import Effect
 from adjoint.ir.ops.batching import repeated
 from adjoint.ir.ops.check import Check
-from adjoint.ir.ops.control import Cell, For, If, While
+from adjoint.ir.ops.control import Cell, Differentiated, For, If, While
 from adjoint.ir.ops.host import Apply, Attach
 from adjoint.ir.ops.nonzero import NonZero
 from adjoint.ir.ops.random import Draw
@@ -49,7 +50,7 @@ def batched(b: Builder, region: Region, operands: Sequence[Atom], copier: Rewrit
 
     region    its parameters are one example; it calls no functions, and takes no gradients unless it runs as a whole
     operands  the examples, one operand for each parameter
-    copier    copies nodes that are not changed
+    copier    copies nodes that are not changed; it puts what is known in the place of nodes that draw random numbers
     together  False to run the region as a whole for one example after the other
 
     CompileError if the size of a value depends on the example, or a parameter is written that does.
@@ -140,7 +141,7 @@ class _Batch:
     def _node(self, b: Builder, node: Node) -> None:
         op = node.op
         flags = [self._is_mapped(atom) for atom in node.operands]
-        inside = {inner.op.effect for region in node.regions for inner in walk(region) if not isinstance(inner.op, Check)}
+        inside = {inner.op.effect for region in node.regions for inner in walk(region) if not isinstance(inner.op, (Check, Draw))}
         if isinstance(op, (Attach, Write)) or Effect.WRITES in inside:
             self._check_write(node, flags)
             raise _Repeated
@@ -184,19 +185,21 @@ class _Batch:
 
         results  atoms that the nodes compute, or that come from before
         """
+        mapped = [value for value in free_values(nodes, results) if value in self._mapped]
+        depends = depending(Region(tuple(mapped), tuple(nodes), ()))
         for node in walk(Region((), tuple(nodes), ())):
             if isinstance(node.op, NonZero) and node.op.size:
                 raise errors.RAGGED_BATCH.at(node.loc, f"the size of what `{node.op.name}` gives depends on the example")
-            self._check_write(node, [self._is_mapped(atom) for atom in node.operands])
+            self._check_write(node, [atom in depends for atom in node.operands])
         index = Value(scalar(I64), "i")
         types = [_tensor(atom.type) for atom in results]
         totals = [type_.with_shape((self._size, *type_.shape)) for type_ in types]
         rows = [Value(type_, getattr(atom, "hint", "y")) for type_, atom in zip(totals, results, strict=True)]
         inner = b.inner()
         here = dict(self._known)
-        for value in free_values(nodes, results):
-            if value in self._mapped:
-                here[value] = inner.gather(self._known[value], index, axis=0, hint=value.hint)
+        for node in _drawing(nodes):
+            here[node.result] = b.emit_node(node.op, ()).result
+        here.update((value, inner.gather(self._known[value], index, axis=0, hint=value.hint)) for value in mapped)
         self._copier.nodes(inner, nodes, here)
         yields = [inner.set_row(row, index, became(atom, here)) for row, atom in zip(rows, results, strict=True)]
         bounds = [_number(0), self._count(b), _number(1)]
@@ -231,7 +234,8 @@ class _Batch:
         own = len(bounds) and 1  # the index of a `for` is the same for all examples
         mapped = [self._is_mapped(atom) for atom in initial]
         while True:  # what a round yields may depend on the example where the initial value does not
-            operands, params = self._carried(b, initial, body.params[own:], mapped)
+            before = b.inner()
+            operands, params = self._carried(before, initial, body.params[own:], mapped)
             index = [Value(scalar(I64), body.params[0].hint)] if own else []
             for old, new in zip(body.params, index, strict=False):
                 self._note(old, new, mapped=False)
@@ -240,6 +244,7 @@ class _Batch:
             if found == mapped:
                 break
             mapped = found
+        b.nodes += before.nodes
         if not own and any(self._flags(node.regions[0])):
             if _of_tensors(node):
                 self._masked_loop(b, node)
@@ -335,6 +340,15 @@ class _Batch:
         results = [self.for_all(inner, atom) if depends else became(atom, self._known)
                    for atom, depends in zip(region.results, mapped, strict=True)]
         return inner.finish(results, params, region.loc)
+
+
+def _drawing(nodes: Sequence[Node]) -> Iterator[Node]:
+    """Yield the nodes that draw random numbers, also those in cells, but not those in branches and loops."""
+    for node in nodes:
+        if isinstance(node.op, Draw):
+            yield node
+        elif isinstance(node.op, (Cell, Differentiated)):
+            yield from _drawing(node.regions[0].nodes)
 
 
 def _of_tensors(node: Node) -> bool:

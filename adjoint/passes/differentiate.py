@@ -34,6 +34,7 @@ from adjoint.ir.op import Effect
 from adjoint.ir.ops.control import Batch, Cell, Differentiated, For, Gradient, Pull, Record, While
 from adjoint.ir.ops.conversion import Identity
 from adjoint.ir.ops.host import Apply, GradientHost
+from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.stack import Stack
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.types import StackType, TensorType, Type
@@ -114,13 +115,16 @@ class _Adjoint:
 
 
 class _CellsKept(Rewriter):
-    """Copies nodes, and keeps which cell each cell of the copy comes from.
+    """Copies nodes, and keeps which cell each cell of the copy comes from; a draw of random numbers that was made already is not repeated.
 
     cells  for the first result of a cell in the copy (without results, the first parameter of its region), that of the original
     """
 
     def __init__(self, cells: dict[Value, Value]):
         self.cells = cells
+
+    def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
+        return [known[node.result]] if isinstance(node.op, Draw) and node.result in known else None
 
     def copy(self, b: Builder, node: Node, known: Known) -> Sequence[Atom]:
         results = super().copy(b, node, known)

@@ -296,6 +296,13 @@ def test_random_numbers() -> None:
     x = examples()
     same_for_all = vmap(noisy)(x).asnumpy()
     assert (same_for_all == same_for_all[0]).all()
+    net = nn.SequentialCell(nn.Dropout(p=0.5), nn.Dropout(p=0.5))
+    net.set_train()
+    handle = net.register_forward_hook(lambda cell, inputs, output: None)
+    for _ in range(2):  # with a hook, in a loop; without
+        masks = vmap(net)(ops.ones((5, 40))).asnumpy()
+        assert (masks == masks[0]).all() and 0 < (masks == 0).sum() < masks.size
+        handle.remove()
     ms.set_seed(3)
     different = vmap(noisy, randomness="different")(x).asnumpy()
     ms.set_seed(3)
