@@ -13,10 +13,11 @@ from adjoint import Parameter, Tensor, ops
 from adjoint.codegen.compile import KernelCache
 from adjoint.codegen.emit import lower
 from adjoint.ir.op import Op, registry
+from adjoint.ir.ops.optimizers import Update
 from adjoint.ir.types import F32, tensor
 
 ffi: Any = FFI()
-STEPS = [name for name, op in registry().items() if hasattr(op, "in_place")]
+STEPS = [name for name, op in registry().items() if issubclass(op, Update)]
 
 
 @pytest.fixture(scope="module")

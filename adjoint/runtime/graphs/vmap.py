@@ -55,7 +55,7 @@ def vmap(
     cells = [*fn] if isinstance(fn, Cell) and fn.is_list else None  # pyright: ignore[reportGeneralTypeIssues] - such a Cell is iterable
     _check_axes("in_axes", in_axes, may_be_none=cells is not None)
     _check_axes("out_axes", out_axes)
-    if randomness not in RANDOMNESS:
+    if not isinstance(randomness, str) or randomness not in RANDOMNESS:
         raise ValueError(f"For 'vmap', the argument 'randomness' must be one of {', '.join(map(repr, RANDOMNESS))}, "
                          f"but got {randomness!r}.")
     if chunk_size is not None and (not isinstance(chunk_size, int) or isinstance(chunk_size, bool) or chunk_size < 1):
@@ -129,7 +129,7 @@ class _Mapped:
         graph, examples = emitter(), self._examples(args)
         if graph is None or self._randomness == "different" or self._cells is not None:
             return self._out(*self._one_after_the_other(examples), examples.size)
-        tensors, size = examples.tensors, self._chunk_size or examples.size
+        tensors, size = examples.tensors, self._chunk_size or max(examples.size, 1)
         ends = range(0, examples.size, size)
         chunks = [[_rows(x, begin, min(begin + size, examples.size)) for x in tensors] for begin in ends] if len(ends) > 1 else [tensors]
         parts = [graph.batch(self._fn, chunk, examples.arguments, self._randomness == "error") for chunk in chunks]
