@@ -30,6 +30,7 @@ from adjoint.ir.types import DType, TensorType
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.hooks.handles import CellHooks, HookList
+from adjoint.runtime.memory.early import EarlyMemory
 from adjoint.runtime.memory.machine import ffi
 from adjoint.runtime.tensor.tensor import Tensor
 
@@ -38,8 +39,8 @@ __all__ = ["Kept", "kept_memory", "tensor_memory"]
 _CYCLE = "a reference cycle, which Python's garbage collector has not found yet"
 
 _ATOMS = (str, int, float, complex, bytes, types.CodeType, types.ModuleType, types.BuiltinFunctionType, re.Pattern, weakref.ref,
-          TensorType, DType, Op, Node, range, np.dtype, np.generic)
-"""Classes of objects that hold no memory of tensors, or, as graphs, much else."""
+          TensorType, DType, Op, Node, range, np.dtype, np.generic, EarlyMemory)
+"""Classes of objects that hold no memory of tensors, or, as graphs, much else; and the log of memory that is watched without a compiler."""
 
 
 class Kept(NamedTuple):
