@@ -148,6 +148,36 @@ func @f(x: f32[3], n: i64) -> (f32[3], i64) {
   }
   return y, k
 }""",
+    "a row that is written where nothing needs the value before": """
+func @f(x: f32[3], n: i64) -> (f32[3], f32[3]) {
+  y: f32[3], z: f32[3] = for i in range(0, n, 3) carry (a: f32[3] = x, b: f32[3] = x) {
+    c: f32[3] = mul(a, b)
+    s: f32 = sum(c, axes=[0])
+    d: f32[3] = set_row(a, 1_i64, s)
+    yield d, c
+  }
+  return y, z
+}""",
+    "a row of a value that is needed afterwards": """
+func @f(x: f32[3], n: i64) -> (f32[3], f32[3]) {
+  y: f32[3], z: f32[3] = for i in range(0, n, 3) carry (a: f32[3] = x, b: f32[3] = x) {
+    s: f32 = sum(b, axes=[0])
+    d: f32[3] = set_row(a, -1_i64, s)
+    c: f32[3] = mul(a, d)
+    yield d, c
+  }
+  return y, z
+}""",
+    "a row of a value that is yielded, too": """
+func @f(x: f32[3], n: i64) -> (f32[3], f32[3]) {
+  y: f32[3], z: f32[3] = for i in range(0, n, 3) carry (a: f32[3] = x, b: f32[3] = x) {
+    c: f32[3] = mul(a, b)
+    s: f32 = sum(c, axes=[0])
+    d: f32[3] = set_row(a, 1_i64, s)
+    yield d, a
+  }
+  return y, z
+}""",
     "a loop whose result is used by launches and loops after it": """
 func @f(x: f32[3], n: i64) -> (f32[3], f32[3]) {
   y: f32[3] = for i in range(n, 0, -1) carry (a: f32[3] = x) {
@@ -223,6 +253,16 @@ def test_large_values_and_many_threads(threads: int) -> None:
             assert a.tobytes() == b.asnumpy().tobytes()
     finally:
         library.adjoint_set_threads(before)
+
+
+@pytest.mark.parametrize(("name", "count"), [
+    ("a row that is written where nothing needs the value before", 1), ("a row of a value that is needed afterwards", 0),
+    ("a row of a value that is yielded, too", 0)])
+def test_a_row_is_written_in_the_block_of_the_value(name: str, count: int) -> None:
+    (piece,) = pieces(planned(parse_module(LOOPS[name]).functions["f"], identities=True))
+    (entry,) = [each for each in piece.entries if isinstance(each, Nested)]
+    turn = turn_of(entry.control)
+    assert len(turn.updated) == count and not set(turn.updated) & set(turn.direct)
 
 
 def test_how_blocks_change_places() -> None:
