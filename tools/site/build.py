@@ -31,12 +31,12 @@ ROOT = Path(__file__).parents[2]
 SOURCES, DOCTREES, SITE = (ROOT / "out" / name for name in ("site-sources", "site-doctrees", "site"))
 
 CHAPTERS = {
-    "Begin": ("README.md", "docs/lesson.md", "docs/language.md", "docs/autodiff.md", "docs/hooks.md", "docs/training.md", "docs/data.md",
-              "docs/arrays.md"),
+    "Begin": ("README.md", "docs/lesson.md", "docs/language.md", "docs/autodiff.md", "docs/hooks.md", "docs/transformations.md",
+              "docs/training.md", "docs/data.md", "docs/arrays.md"),
     "When something is wrong": ("docs/debugging.md", "docs/watching.md", "docs/checking.md", "docs/errors.md", "docs/settings.md"),
     "Many processes": ("docs/many-processes.md", "docs/many-machines.md"),
-    "Inside": ("docs/how-it-works.md", "docs/how-a-call-runs.md", "docs/architecture.md", "docs/ir.md", "docs/glossary.md",
-               "docs/adding-an-op.md", "docs/adding-a-hook.md", "CONTRIBUTING.md"),
+    "Inside": ("docs/how-it-works.md", "docs/explorer.md", "docs/how-a-call-runs.md", "docs/architecture.md", "docs/ir.md",
+               "docs/glossary.md", "docs/adding-an-op.md", "docs/adding-a-hook.md", "CONTRIBUTING.md"),
     "Facts": ("docs/trust.md", "docs/compatibility.md", "docs/ops.md", "benchmarks/RESULTS.md", "benchmarks/README.md", "CHANGELOG.md"),
 }
 """The pages by chapter; those of docs/ that are in none are added to the last one, and the decisions have a chapter of their own."""
