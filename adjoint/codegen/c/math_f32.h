@@ -139,9 +139,10 @@ static inline float adjoint_exp_f32(float x) {
     float r = ADJOINT_FMA_F32(-n, ADJOINT_LN2_LOW_F32, high), square = r * r;
     float sum = 1 + high, lost = high - (sum - 1), rest = ADJOINT_FMA_F32(-n, ADJOINT_LN2_LOW_F32, lost);
     float power = sum + ADJOINT_FMA_F32(square, adjoint_exp_tail_f32(r, square), rest);
-    /* 2^n need not be a float: multiply by two powers. Only the last product rounds. */
-    uint32_t half = biased >> 1;
-    float scaled = power * adjoint_power_of_two_f32(half) * adjoint_power_of_two_f32(biased - half);
+    /* 2^n need not be a float: multiply by two powers. Only the last product rounds. Below -104 the second is 0, since a product that is too
+       small for a float takes a processor 100 times as long. */
+    uint32_t half = biased >> 1, other = x < -104 ? 0 : biased - half;
+    float scaled = power * adjoint_power_of_two_f32(half) * adjoint_power_of_two_f32(other);
     return adjoint_unless_nan_f32(x, scaled);
 }
 

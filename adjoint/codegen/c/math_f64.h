@@ -152,7 +152,9 @@ static inline double adjoint_shifted_exp_f64(double x, double shift) {
 
 /* e^x. Error 0.8. */
 static inline double adjoint_exp_f64(double x) {
-    return adjoint_shifted_exp_f64(adjoint_between_f64(x, -746, 710), 0); /* beyond it is 0 or infinite */
+    /* Above 710 it is infinite. Below -746 it is 0; a product that is too small for a double would take a processor 100 times as long. */
+    double power = adjoint_shifted_exp_f64(adjoint_between_f64(x < -746 ? 0 : x, -746, 710), 0);
+    return x < -746 ? 0 : power;
 }
 
 /* e^x / 2 for x >= 0, finite as far as sinh and cosh are. */
