@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
+from typing import TYPE_CHECKING
 
 from adjoint.ir.kernel.c_ast import Expr, Index, Integer, Name, Operand, address, expression
 from adjoint.ir.kernel.conversion import widened
 from adjoint.ir.types import I64, DType, TensorType
+
+if TYPE_CHECKING:
+    from adjoint.ir.kernel.kernel import Kernel
 
 __all__ = ["Buffer", "LocalArray"]
 
@@ -55,6 +60,15 @@ class Buffer:
         most          a number that `count` never exceeds
         """
         return self, start
+
+    def short_rows(self, k: Kernel, rows: int, n: int, grain: int, each: Callable[[Expr, list[Expr]], None]) -> None:
+        """Append a stage that does `each` for every row of the buffer, given the row's index and its elements.
+
+        rows, n  the number of rows, and of elements in a row, which the C code is made for
+        grain    the rows that a thread must get to be worth waking
+        """
+        with k.stage(rows, grain, "row") as row:
+            each(row, [k.let(self[row * n + j], f"{self.name}_{j}") for j in range(n)])
 
     def raw(self, index: Operand) -> Index:
         """Return the element as it is stored."""

@@ -26,7 +26,7 @@ from adjoint.ir.op import Op, family, mistake, operation
 from adjoint.ir.ops import fused_rows
 from adjoint.ir.ops.control import RegionOp
 from adjoint.ir.ops.elementwise import Elementwise
-from adjoint.ir.ops.loops import StridedAccess, Walk, emit_maps
+from adjoint.ir.ops.loops import StridedAccess, Walk, emit_maps, known_length
 from adjoint.ir.ops.optimizers import Update
 from adjoint.ir.ops.reduce import Reduction
 from adjoint.ir.ops.shape import Broadcast
@@ -292,7 +292,8 @@ class FusedKernel(Op):
                 k.store(out, index, values[number])
             return values[streamed]
 
-        walk = Walk(k, type_.sizes, self._accesses(used, views, type_.sizes), uniform=uniform)
+        rows = isinstance(end, Reduction) and end.axes == (type_.rank - 1,) and type_.rank > 1 and known_length(type_.sizes[-1]) is not None
+        walk = Walk(k, type_.sizes, self._accesses(used, views, type_.sizes), uniform=uniform, rows=rows)
         k.work = self.cost
         read = [_Computed(k, type_, walk, element) if at == end.streams else operands[number] for at, number in enumerate(given)]
         end.lower(k, *read, *(outs[self.results.index(first + result)] for result in range(len(types) - first)))
@@ -343,12 +344,18 @@ class _Computed(Buffer):
         super().__init__(type_, "computed", -1, written=False)
         self.kernel, self.walk, self.element = k, walk, element
         self.staged = bool(walk.outer)
-        if self.staged:
+        if self.staged and not walk.by_rows:
             walk.name_rows()
 
     def __getitem__(self, index: Operand) -> Expr:
         index = self.kernel.let(index, "e", I64)
         return self.element(index, [self.kernel.let(value, name) for value, name in self.walk.read_one(index)])
+
+    def short_rows(self, k: Kernel, rows: int, n: int, grain: int, each: Callable[[Expr, list[Expr]], None]) -> None:
+        def computed(row: Expr, read: Sequence[Sequence[Expr]], _places: Any) -> None:
+            each(row, [self.element(k.let(row * n + j, "e", I64), elements) for j, elements in enumerate(read)])
+
+        self.walk.short_rows(n, grain, computed)
 
     def window(self, start: Operand, count: Operand, most: int) -> tuple[Buffer | LocalArray, Operand]:
         if not self.staged:

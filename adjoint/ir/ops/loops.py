@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ELEMENTS_PER_THREAD", "StridedAccess", "Walk", "advance", "broadcast_access", "collapsed", "emit_fill", "emit_map", "emit_maps",
-    "grain_of", "row_counters", "row_major",
+    "grain_of", "known_length", "row_counters", "row_major",
 ]
+
+SHORT = (2, 3, 4)
+"""The lengths of a last axis for which C code is made: loops go over its rows, since those over so few elements are no vector code."""
 
 ELEMENTS_PER_THREAD = 32768
 """Elements of the cheapest kernel that are worth waking a thread for: some microseconds of work."""
@@ -47,6 +50,11 @@ class StridedAccess:
     strides: tuple[int, ...]
     offset: int | None = None
     """The index of the first element that is read; None if it is 0, which the C code then assumes."""
+
+
+def known_length(n: int) -> int | None:
+    """Return the length of a last axis as the number that C code is made for; None if it is made for all lengths."""
+    return next((length for length in SHORT if n == length), None)
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
@@ -134,6 +142,14 @@ def emit_maps(
             k.store(out, index if onto is None else places[-1], value)
 
     grain = max(1, ELEMENTS_PER_THREAD // cost)
+    few = known_length(walk.inner) if walk.outer else None
+    if few is not None:
+        def row_of(row: Any, read: Sequence[Sequence[Any]], places: Sequence[Sequence[Any]]) -> None:
+            for j in range(few):
+                each(row * few + j, read[j], places[j])
+
+        walk.short_rows(few, max(1, grain // few), row_of)
+        return
     if not walk.outer:
         with k.stage_range(walk.inner, grain) as (begin, end):
             same = walk.constants(walk.starts)
@@ -154,16 +170,24 @@ def emit_maps(
 class Walk:
     """A visit to the elements of a shape in order, and where those of each operand are.
 
-    outer, inner  the axes that are left after merging: the rows, and the elements of a row
+    outer, inner  the axes that are left after merging: the rows, and the elements of a row; `rows` says that the last axis is such a row
     starts        the index of each operand's first element
     read          how many of the accesses are read; those after them are only located
     """
 
     def __init__(
-        self, k: Kernel, shape: Sequence[int], accesses: Sequence[StridedAccess], *, uniform: bool = True, read: int | None = None
+        self, k: Kernel, shape: Sequence[int], accesses: Sequence[StridedAccess], *, uniform: bool = True, read: int | None = None,
+        rows: bool = False
     ):
         self.k, self.accesses, self.count = k, accesses, len(accesses) if read is None else read
-        dims, self.strides = collapsed(shape, [access.strides for access in accesses])
+        strides = [access.strides for access in accesses]
+        self.by_rows = rows
+        if rows:  # the last axis is not merged with others
+            dims, self.strides = collapsed(shape[:-1], [own[:-1] for own in strides])
+            dims.append(shape[-1])
+            self.strides = [[*merged, own[-1]] for merged, own in zip(self.strides, strides, strict=True)]
+        else:
+            dims, self.strides = collapsed(shape, strides)
         *self.outer, self.inner = dims
         self.starts = [0 if access.offset is None else k.size(access.offset, f"{access.buffer.name}_start") for access in accesses]
         self.known_steps = [_known_step(own[-1], uniform) for own in self.strides]
@@ -226,6 +250,58 @@ class Walk:
             values.append(value)
         body(index, values, places)
 
+    def short_rows(self, n: int, grain: int, each: Callable[[Any, Sequence[Sequence[Any]], Sequence[Sequence[Any]]], None]) -> None:
+        """Append a stage that does `each` for every row of `n` elements, a number that the C code is made for: given the index of the row,
+        the elements of all operands for each of the row's elements, and their indices.
+
+        The innermost loop goes over the last of the outer axes.
+
+        grain  the rows that a thread must get to be worth waking
+        """
+        k = self.k
+        *before, length = self.outer
+        steps = [_known_row_step(own[-2], n) for own in self.strides]
+        row_steps = [k.size(own[-2], f"{access.buffer.name}_row") if step is None else step
+                     for access, own, step in zip(self.accesses, self.strides, steps, strict=True)]
+
+        def elements(row: Any, bases: Sequence[Any], along: Any) -> None:
+            firsts = [base if step == 0 else base + along * by for base, step, by in zip(bases, steps, row_steps, strict=True)]
+            by_element = [self.places(firsts, j) for j in range(n)]
+            read: list[list[Any]] = [[] for _ in range(n)]
+            for number, access in enumerate(self.accesses[: self.count]):
+                for j in range(n if self.known_steps[number] != 0 else 1):
+                    read[j].append(k.let(access.buffer[by_element[j][number]], f"{access.buffer.name}_{j}"))
+                for j in range(1, n if self.known_steps[number] == 0 else 1):
+                    read[j].append(read[0][number])
+            each(row, read, by_element)
+
+        if not before:
+            with k.stage(length, grain, "row") as row:
+                elements(row, self.starts, row)
+            return
+        sizes = [k.size(dim, f"n{axis}") for axis, dim in enumerate(self.outer)]
+        strides = [[k.size(stride, f"{access.buffer.name}_s{axis}") for axis, stride in enumerate(own[:-2])]
+                   for access, own in zip(self.accesses, self.strides, strict=True)]
+        with k.stage_range(math.prod(self.outer), grain) as (begin, end):
+            block = k.let(begin / sizes[-1], "block")
+            row, skipped = k.local(begin, "row"), k.local(begin - block * sizes[-1], "skipped")
+            counters = row_counters(k, block, sizes[:-1])
+            if len(before) == 1:
+                counters = [k.local(block, "i0")]
+            with k.loop_while(k.less(row, end)):
+                width = k.let(k.minimum_of(sizes[-1] - skipped, end - row), "width")
+                bases = []
+                for access, start, own, by in zip(self.accesses, self.starts, strides, row_steps, strict=True):
+                    base: Any = start + skipped * by
+                    for counter, stride in zip(counters, own, strict=True):
+                        base = base + counter * stride
+                    bases.append(k.let(base, f"{access.buffer.name}_at"))
+                with k.loop(0, width, "i") as i:
+                    elements(row + i, bases, i)
+                k.increment(row, width)
+                k.set(skipped, 0)
+                advance(k, counters, sizes[:-1])
+
     def read_one(self, index: Any) -> list[tuple[Any, str]]:
         """Return the element of each operand for one index, with a name for it; there is only one axis."""
         found = []
@@ -282,6 +358,11 @@ def _known_step(step: int, uniform: bool) -> int | None:
     if step == 0:
         return 0 if uniform else None
     return next((known for known in (-1, 2, -2) if step == known), None)
+
+
+def _known_row_step(step: int, n: int) -> int | None:
+    """Return a stride from row to row that the C code is made for: 0, 1, or the length of a row; None for a run-time number."""
+    return next((known for known in (0, 1, n) if step == known), None)
 
 
 def _described(strides: Sequence[int], rank: int) -> str:

@@ -31,7 +31,7 @@ from adjoint.ir.core import tensor_type
 from adjoint.ir.kernel.operands import Buffer
 from adjoint.ir.op import Op, family, mistake, sample
 from adjoint.ir.ops import batching, trees
-from adjoint.ir.ops.loops import StridedAccess, emit_fill, emit_map, grain_of, row_major
+from adjoint.ir.ops.loops import StridedAccess, emit_fill, emit_map, grain_of, known_length, row_major
 from adjoint.ir.types import BOOL, F32, F64, FLOATS, I32, I64, INTEGERS, Dim, DType, TensorType, tensor
 
 if TYPE_CHECKING:
@@ -168,6 +168,10 @@ class Reduction(Op):
         n = k.size(length, "n")
         k.describe(x, "..., n")
         k.describe(out, "...")
+        few = known_length(length)
+        if few is not None:
+            x.short_rows(k, rows, few, grain_of(few), lambda row, terms: k.store(out, row, finish(self._halved(k, terms))))
+            return
         if length <= SHORT_ROW and rows >= ROWS_TOGETHER and type(x) is Buffer:
             self._reduce_short_rows(k, x, out, rows, n, length, finish)
             return
@@ -213,6 +217,15 @@ class Reduction(Op):
                     k.set(lane[i], x[row * n + i])
                 self._halve(k, lane, n, half, 1)
                 k.store(out, row, finish(lane[0]))
+
+    def _halved(self, k: Kernel, terms: list[Expr]) -> Expr:
+        """Return some terms combined in the order of `_halve`."""
+        apart = 1 << len(terms).bit_length() - 1
+        while apart:
+            joined = [k.let(self.combined(k, a, b), "joined") for a, b in zip(terms, terms[apart:], strict=False)]
+            terms = joined + terms[len(joined) : apart]
+            apart //= 2
+        return terms[0]
 
     def _halve(self, k: Kernel, lane: LocalArray, n: Expr, half: Expr, rows: int) -> None:
         """Combine `n` lanes, each of so many rows, with those that are `half` of them further on, then `half / 2`, and so on."""
@@ -469,6 +482,10 @@ class _Terms(Buffer):
     def window(self, start: Operand, count: Operand, most: int) -> tuple[Buffer | LocalArray, Operand]:
         values, first = self.of.window(start, count, most)
         return _Terms(values, self.dtype, self.term), first
+
+    def short_rows(self, k: Kernel, rows: int, n: int, grain: int, each: Callable[[Expr, list[Expr]], None]) -> None:
+        assert isinstance(self.of, Buffer)
+        self.of.short_rows(k, rows, n, grain, lambda row, elements: each(row, [self.term(x) for x in elements]))
 
 
 def _unfinished(total: Expr) -> Expr:

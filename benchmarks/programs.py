@@ -1,0 +1,97 @@
+"""Time whole programs of many kinds, none of which the kernels were tuned for, beside JAX (under `jax.jit`) and PyTorch (eager).
+
+    python benchmarks/programs.py --jax ENV/bin/python --torch ENV/bin/python [--only TEXT] [--threads 1]
+
+Each is a loss with its gradient by all parameters, written the same way in each library: `programs_data.py` lists them.  Before it is timed,
+its loss and the norm of its gradients are compared.  All take turns in one run, and the best sample counts; with one thread it is processor
+time.  A ratio above 1 says that the other library takes longer.
+
+--markdown FILE  writes the table as it stands in RESULTS.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import math
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from programs_data import PROGRAMS
+from timing import serve
+
+SIDES = {"adjoint": ("adjoint", {"jit": True}), "eager": ("adjoint", {"jit": False}), "torch": ("torch", {}), "jax": ("jax", {})}
+"""For each column the library, and how `timed` is called."""
+TITLES = ("program", "adjoint, jit us", "adjoint, eager us", "JAX us", "PyTorch us", "JAX / jit", "PyTorch / jit", "PyTorch / eager")
+
+
+def cases(side: str, only: str) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yield for each program its title and a call of it, after its first result has been written to standard error."""
+    library, how = SIDES[side]
+    module = importlib.import_module(f"programs_{library}")
+    for name, program in PROGRAMS.items():
+        if only in program.title:
+            loss = getattr(module, name)(*map(module.tensor, program.data()))
+            call = module.timed(loss, program.parameters(), **how)
+            value, gradients = call()
+            value, *gradients = (np.asarray(x.detach() if library == "torch" else x, np.float64) for x in (value, *gradients))
+            norm = math.sqrt(sum(float((x**2).sum()) for x in gradients))
+            print(f"{side:8} {program.title:62} {float(value):.6g} {norm:.6g}", file=sys.stderr, flush=True)
+            yield program.title, call
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--torch", help="an interpreter that has PyTorch")
+    parser.add_argument("--jax", help="an interpreter that has JAX")
+    parser.add_argument("--only", default="", help="only programs whose title contains this text")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=0.3, help="per measurement")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--markdown", type=Path, help="write the table for RESULTS.md to this file")
+    parser.add_argument("--serve", choices=tuple(SIDES), help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.serve:
+        if given.serve == "torch":
+            import torch
+
+            torch.set_num_threads(given.threads)
+        elif given.serve != "jax":
+            import adjoint as ms
+
+            ms.set_context(background_compile="wait")  # kernels in their final form
+        serve(dict(cases(given.serve, given.only)), given.threads)
+        return
+    from operators import markdown  # not where the peers are: they need more than the peers' environments have
+    from run import by_turns
+
+    pythons = {"jax": given.jax, "torch": given.torch, "eager": sys.executable, "adjoint": sys.executable}
+    commands = {name: [python, str(Path(__file__)), "--serve", name, "--only", given.only, "--threads", str(given.threads)]
+                for name, python in pythons.items() if python}
+    best, titles = by_turns(commands, given.rounds, given.seconds, given.threads)
+    rows: list[list[str]] = []
+    logarithms: list[list[float]] = [[], [], []]
+    for title in titles:
+        jit, eager, jax, torch = (best.get((name, title)) for name in ("adjoint", "eager", "jax", "torch"))
+        ratios = [theirs / ours if theirs and ours else None for theirs, ours in ((jax, jit), (torch, jit), (torch, eager))]
+        for column, ratio in zip(logarithms, ratios, strict=True):
+            column += [math.log(ratio)] if ratio else []
+        rows.append([title, *(f"{time:.0f}" if time else "" for time in (jit, eager, jax, torch)),
+                     *(f"{ratio:.2f}" if ratio else "" for ratio in ratios)])
+    rows.append(["geometric mean", "", "", "", "", *(f"{math.exp(sum(each) / len(each)):.2f}" if each else "" for each in logarithms)])
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*TITLES, title=f"{given.threads} threads")
+    for row in rows:
+        table.add_row(*row)
+    Console(width=160).print(table)
+    if given.markdown is not None:
+        given.markdown.write_text(markdown(TITLES, rows) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
