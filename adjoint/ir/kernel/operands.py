@@ -61,6 +61,11 @@ class Buffer:
         """
         return self, start
 
+    @property
+    def has_rows(self) -> bool:
+        """True if `short_rows` can go over the rows of its last axis."""
+        return not self.staged
+
     def short_rows(self, k: Kernel, rows: int, n: int, grain: int, each: Callable[[Expr, list[Expr]], None]) -> None:
         """Append a stage that does `each` for every row of the buffer, given the row's index and its elements.
 

@@ -351,7 +351,15 @@ class _Computed(Buffer):
         index = self.kernel.let(index, "e", I64)
         return self.element(index, [self.kernel.let(value, name) for value, name in self.walk.read_one(index)])
 
+    @property
+    def has_rows(self) -> bool:
+        return self.walk.by_rows or not self.staged
+
     def short_rows(self, k: Kernel, rows: int, n: int, grain: int, each: Callable[[Expr, list[Expr]], None]) -> None:
+        if not self.walk.by_rows:
+            super().short_rows(k, rows, n, grain, each)
+            return
+
         def computed(row: Expr, read: Sequence[Sequence[Expr]], _places: Any) -> None:
             each(row, [self.element(k.let(row * n + j, "e", I64), elements) for j, elements in enumerate(read)])
 

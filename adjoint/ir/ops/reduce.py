@@ -168,7 +168,7 @@ class Reduction(Op):
         n = k.size(length, "n")
         k.describe(x, "..., n")
         k.describe(out, "...")
-        few = known_length(length)
+        few = known_length(length) if x.has_rows else None
         if few is not None:
             x.short_rows(k, rows, few, grain_of(few), lambda row, terms: k.store(out, row, finish(self._halved(k, terms))))
             return
@@ -482,6 +482,10 @@ class _Terms(Buffer):
     def window(self, start: Operand, count: Operand, most: int) -> tuple[Buffer | LocalArray, Operand]:
         values, first = self.of.window(start, count, most)
         return _Terms(values, self.dtype, self.term), first
+
+    @property
+    def has_rows(self) -> bool:
+        return isinstance(self.of, Buffer) and self.of.has_rows
 
     def short_rows(self, k: Kernel, rows: int, n: int, grain: int, each: Callable[[Expr, list[Expr]], None]) -> None:
         assert isinstance(self.of, Buffer)
