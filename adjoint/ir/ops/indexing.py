@@ -400,7 +400,12 @@ class Iota(Op):
             with k.stage(length, ELEMENTS_PER_THREAD) as i:
                 k.store(out, i, k.cast(i, dtype))
             return
-        n, m = k.size(length, "n"), k.size(inner, "m")
+        n = k.size(length, "n")
+        if inner == 1:
+            with k.stage(outer, grain_of(length), "row") as row, k.loop(0, n, "j") as j:
+                k.store(out, row * n + j, k.cast(j, dtype))
+            return
+        m = k.size(inner, "m")
         with k.stage(outer * length, grain_of(inner), "row") as row:
             place = k.let(k.cast(row % n, dtype), "place")
             with k.loop(0, m, "j") as j:
