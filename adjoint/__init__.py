@@ -167,7 +167,7 @@ LOADED_WHEN_USED: dict[str, str] = {
     "dataset": "adjoint.dataset", "explore": "adjoint.explorer.explore", "log": "adjoint.log",
     "mindrecord": "adjoint.mindrecord", "mint": "adjoint.mint", "numpy": "adjoint.numpy",
     "operator": "adjoint.ops.own_operators", **dict.fromkeys(("hessian", "hvp", "jacfwd", "jacrev"), "adjoint.runtime.graphs.jacobians"),
-    "vmap": "adjoint.runtime.graphs.vmap", "Profiler": "adjoint.profiler", "profiler": "adjoint.profiler",
+    "vmap": "adjoint.runtime.graphs.vmap", "functional": "adjoint.nn.pure", "Profiler": "adjoint.profiler", "profiler": "adjoint.profiler",
     "testing": "adjoint.testing", "train": "adjoint.train", "watch": "adjoint.watch",
     **dict.fromkeys(_TRAINING, "adjoint.train"),
     **dict.fromkeys(("from_dlpack", "frombuffer", "to_dlpack"), "adjoint.common.sharing"),

@@ -6,22 +6,28 @@ Every step uses the gradient
 
 MindSpore's optimisers undo a loss scale, whose reciprocal is `scale`, and apply weight decay in this way; if `weight_decay` is 0,
 nothing is added.  All scalars are operands, 0-d tensors of the dtype in which the parameter is computed: Float32 for half precision, in
-which an epsilon of 1e-8 would be 0.  So one kernel serves all their values.
+which an epsilon of 1e-8 would be 0.  So one kernel serves all their values.  Or they have the first axes of the parameter: then each row
+along these has numbers of its own, such as the learning rates of many networks that are trained at once.
 
 A result may be written into the memory of the operand that `in_place` names for it.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, mistake, mistyped, operation, sample
-from adjoint.ir.types import F32, TensorType, scalar, tensor
+from adjoint.ir.ops.batching import for_all
+from adjoint.ir.types import F32, Dim, TensorType, scalar, tensor
 
 if TYPE_CHECKING:
+    from adjoint.ir.build import Builder
+    from adjoint.ir.core import Atom, Node
     from adjoint.ir.kernel import Buffer, Expr, Kernel
 
 Array = Any
@@ -50,6 +56,8 @@ class Update(Op):
 
     def __init_subclass__(cls) -> None:
         cls.streams = cls.tensors - 1
+        if "reference" in cls.__dict__:
+            cls.reference = _of_rows(cls.reference)
         if "in_place" not in cls.__dict__:
             cls.in_place = {i: i for i in range(cls.tensors - 1)}
 
@@ -61,14 +69,32 @@ class Update(Op):
             raise mistake(self, "parameter", "a tensor of floating point numbers", parameter, TypeError)
         for position, (name, operand) in enumerate(zip(self.names, operands, strict=True)):
             expected = parameter if position < self.tensors else scalar(parameter.dtype.compute)
-            if operand is not expected:
+            if operand is not expected and not (position >= self.tensors and self._is_of_rows(operand, operands)):
                 raise mistyped(self, name, expected, operand)
         return (parameter,) * (self.tensors - 1)
+
+    def _is_of_rows(self, operand: Any, operands: Sequence[TensorType]) -> bool:
+        """Return True for a scalar with a number for each row along the first axes of the parameter, the same axes as all such scalars."""
+        parameter = operands[0]
+        return isinstance(operand, TensorType) and operand is tensor(parameter.dtype.compute, parameter.shape[: operand.rank]) \
+            and all(other.rank in (0, operand.rank) for other in operands[self.tensors :])
+
+    def batch(self, b: Builder, node: Node, operands: Sequence[Atom], mapped: Sequence[bool], size: Dim) -> Sequence[Atom]:
+        """A scalar that differs from example to example has the axis of the examples, too."""
+        count = self.tensors
+        given = for_all(b, operands[:count], mapped[:count], size)
+        scalars = list(zip(operands[count:], mapped[count:], node.operands[count:], strict=True))
+        rows = max((tensor_type(one).shape for *_, one in scalars), key=len)
+        if rows or any(is_mapped for _, is_mapped, _ in scalars):
+            whole = (size, *rows)
+            scalars = [(x, is_mapped, one) if not (is_mapped or tensor_type(one).rank) else
+                       (_with_axes(b, x, is_mapped, whole), is_mapped, one) for x, is_mapped, one in scalars]
+        return b.emit_node(self, [*given, *(x for x, *_ in scalars)]).results
 
     def gradient(self, parameter: Array, gradient: Array, weight_decay: Array, scale: Array) -> Array:
         """Return the gradient g that the module's docstring defines: scaled, with weight decay added."""
         g = gradient * scale
-        return g + parameter * weight_decay if weight_decay != 0 else g
+        return np.where(weight_decay != 0, g + parameter * weight_decay, g)
 
     def each(
         self, k: Kernel, parameter: Buffer, gradient: Buffer, scalars: Sequence[tuple[Buffer, str]],
@@ -81,10 +107,18 @@ class Update(Op):
         A result may share memory with an operand, but then element for element.  A gradient whose index does not tell where its elements
         are computed from is computed block by block.
         """
-        with k.stage_range(k.size(parameter.count, "n"), WORK) as (begin, end):
-            values = [k.let(buffer[0], name) for buffer, name in scalars]
-            factor = None if scale is None else k.let(scale[0], "factor")
-            share = None if decay is None else k.let(decay[0], "decay")
+        found = [buffer for buffer, _ in scalars] + [x for x in (scale, decay) if x is not None]
+        rows = max(x.count if x.rank else 0 for x in found)
+        units = k.size(rows or parameter.count, "rows" if rows else "n")
+        each = k.size(parameter.count // rows, "n") if rows else None
+
+        def of(buffer: Buffer, row: Expr | None) -> Expr:
+            return buffer[0 if row is None or not buffer.rank else row]
+
+        def one(begin: Expr, end: Expr, row: Expr | None) -> None:
+            values = [k.let(of(buffer, row), name) for buffer, name in scalars]
+            factor = None if scale is None else k.let(of(scale, row), "factor")
+            share = None if decay is None else k.let(of(decay, row), "decay")
             decays = None if share is None else k.let(k.not_equal(share, 0.0), "decays")
 
             def steps(start: Expr, stop: Expr) -> None:
@@ -106,6 +140,32 @@ class Update(Op):
             with k.loop(begin, end, "block", step=BLOCK) as block:
                 steps(block, k.let(k.minimum_of(end, block + BLOCK), "block_end"))
 
+        with k.stage_range(units, WORK if each is None else max(WORK * rows // max(parameter.count, 1), 1)) as (begin, end):
+            if each is None:
+                one(begin, end, None)
+                return
+            with k.loop(begin, end, "row") as row:
+                one(k.let(row * each, "first"), k.let((row + 1) * each, "last"), row)
+
+
+def _of_rows(reference: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the reference of a step which gives scalars of rows axes for the elements of a row."""
+
+    @functools.wraps(reference)
+    def whole(self: Update, *operands: Array) -> Any:
+        rank = operands[0].ndim
+        return reference(self, *(x.reshape(x.shape + (1,) * (rank - x.ndim)) if 0 < x.ndim < rank else x for x in operands))
+
+    return whole
+
+
+def _with_axes(b: Builder, x: Atom, is_mapped: bool, shape: tuple[Dim, ...]) -> Atom:
+    """Return a scalar, or scalars of rows, with a number for each element of `shape`; its first axis is that of the examples."""
+    type_ = tensor_type(x)
+    if is_mapped and type_.rank < len(shape):
+        x = b.reshape(x, to=type_.with_shape((*type_.shape, *(1,) * (len(shape) - type_.rank))))
+    return x if tensor_type(x).shape == shape else b.broadcast(x, to=type_.with_shape(shape))
+
 
 BLOCK = 1024
 """The number of elements of a gradient that are computed at a time, before they are used."""
@@ -114,6 +174,7 @@ WORK = 16384
 
 _WEIGHTS = tensor(F32, (3, 37))
 _SCALAR = tensor(F32, ())
+_OF_ROWS = tensor(F32, (3,))
 _RATE = (0.0, 1.0)
 _TENSORS = ((-2.0, 2.0),) * 4
 _DECAYING = ((0.0, 0.1), (0.25, 1.0))
@@ -137,6 +198,7 @@ class SgdUpdate(Update):
     samples = (
         sample(*(_WEIGHTS,) * 2, *(_SCALAR,) * 3, domain=(*_TENSORS[:2], _RATE, *_DECAYING)),
         sample(*(_WEIGHTS,) * 2, *(_SCALAR,) * 3, values={3: np.array(0.0), 4: np.array(1.0)}, note="without decay"),
+        sample(*(_WEIGHTS,) * 2, _OF_ROWS, _SCALAR, _OF_ROWS, domain=(*_TENSORS[:2], _RATE, *_DECAYING), note="of rows"),
     )
 
     def reference(self, parameter: Array, gradient: Array, learning_rate: Array, weight_decay: Array, scale: Array) -> Array:
@@ -181,6 +243,8 @@ class SgdMomentumUpdate(Update):
         sample(*(_WEIGHTS,) * 4, *(_SCALAR,) * 5, domain=(*_TENSORS, _RATE, _RATE, _RATE, *_DECAYING), nesterov=True),
         sample(*(_WEIGHTS,) * 4, *(_SCALAR,) * 5, values={5: np.array(0.0)}, note="without momentum"),
         sample(*(_WEIGHTS,) * 4, *(_SCALAR,) * 5, values={7: np.array(0.0)}, note="without decay"),
+        sample(*(_WEIGHTS,) * 4, *(_OF_ROWS,) * 5, domain=(*_TENSORS, _RATE, _RATE, _RATE, *_DECAYING),
+               values={5: np.array([0.0, 0.5, 0.9]), 7: np.array([0.0, 0.0, 0.1])}, note="of rows"),
     )
 
     def reference(
@@ -188,11 +252,11 @@ class SgdMomentumUpdate(Update):
         dampening: Array, weight_decay: Array, scale: Array,
     ) -> tuple[Array, ...]:
         g = self.gradient(parameter, gradient, weight_decay, scale)
-        if not momentum > 0:
-            return parameter - learning_rate * g, accumulator, first
-        accumulator = np.where(first > 0, g, accumulator * momentum + g * rest_of(dampening))
-        step = g + accumulator * momentum if self.nesterov else accumulator
-        return parameter - learning_rate * step, accumulator, np.where(first > 0, 0, first).astype(first.dtype)
+        moves = momentum > 0
+        moved = np.where(first > 0, g, accumulator * momentum + g * rest_of(dampening))
+        step = np.where(moves, g + moved * momentum if self.nesterov else moved, g)
+        after = np.where(moves & (first > 0), 0, first).astype(first.dtype)
+        return parameter - learning_rate * step, np.where(moves, moved, accumulator), after
 
     def lower(
         self, k: Kernel, parameter: Buffer, accumulator: Buffer, first: Buffer, gradient: Buffer, learning_rate: Buffer,
@@ -277,7 +341,7 @@ class _Adam(Update):
         return k.let(m + (g - m) * (1.0 - betas[0]), "next_m"), k.let(v + (g * g - v) * (1.0 - betas[1]), "next_v")
 
 
-_VARIANTS: tuple[dict[str, Any], ...] = ({}, {"nesterov": True})
+_VARIANTS: tuple[tuple[TensorType, dict[str, Any]], ...] = ((_SCALAR, {}), (_SCALAR, {"nesterov": True}), (_OF_ROWS, {}))
 _MOMENTS = (*_TENSORS[:2], (0.0, 2.0), *_TENSORS[:1])
 _BETAS = ((0.001, 0.1), (0.8, 0.95), (0.9, 0.999), (1e-3, 1e-2))
 
@@ -311,8 +375,8 @@ class AdamUpdate(_Adam):
         "parameter", "m", "v", "gradient", "learning_rate", "beta1", "beta2", "epsilon", "beta1_power", "beta2_power", "weight_decay",
         "scale")
     samples = tuple(
-        sample(*(_WEIGHTS,) * 4, *(_SCALAR,) * 8, domain=(*_MOMENTS, *_BETAS, (0.7, 0.8), (0.9, 0.99), *_DECAYING), **attributes)
-        for attributes in _VARIANTS)
+        sample(*(_WEIGHTS,) * 4, *(each,) * 8, domain=(*_MOMENTS, *_BETAS, (0.7, 0.8), (0.9, 0.99), *_DECAYING), **attributes)
+        for each, attributes in _VARIANTS)
 
     def reference(
         self, parameter: Array, m: Array, v: Array, gradient: Array, learning_rate: Array, beta1: Array, beta2: Array,

@@ -22,7 +22,8 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any, Literal
 
@@ -217,6 +218,50 @@ class Tape:
         if new is not None:
             self.slots[id(x)] = new
             self.keep[id(x)] = x
+
+    # -- tensors that stand for others -----------------------------------------------------------------------------
+    @contextmanager
+    def lend(self, parameters: Sequence[Tensor], values: Sequence[Tensor]) -> Iterator[None]:
+        """Let Parameters stand for tensors within a `with` statement: a use of one of them is a use of its tensor."""
+        slots, first = self.slots, len(self.values)
+        self._gather_names()
+        kept = [(slots.pop(id(p), None), self._nameless(p)) for p in parameters]
+        try:
+            for p, x in zip(parameters, values, strict=True):
+                if (slot := slots.get(id(x))) is not None:
+                    slots[id(p)] = slot
+            yield
+        finally:
+            self._gather_names()
+            for p, (slot, names) in zip(parameters, kept, strict=True):
+                last = slots.pop(id(p), None)
+                if last is not None and self.values[last] is p:
+                    alias = self.values[last] = wrap(p.type, p.memory)
+                    slots[id(alias)] = last
+                self.keep.pop(id(p), None)
+                self._nameless(p)
+                if slot is not None:
+                    slots[id(p)] = slot
+                if names is not None:
+                    names.insert(0, p)  # the Parameter comes first, as in `_gather_names`
+                    self.names[id(p)] = names
+            lent = {id(p) for p in parameters}
+            self.owners = {slot: p for slot, p in self.owners.items() if slot < first or id(p) not in lent}
+
+    def _nameless(self, x: Tensor) -> list[Tensor] | None:
+        """Remove a tensor object from the names that it shares with others; return these names."""
+        names = self.names.pop(id(x), None)
+        if names is not None:
+            names[:] = [name for name in names if name is not x]
+        return names
+
+    def lent_as(self, parameters: Sequence[Tensor], values: Sequence[Tensor], made: Sequence[Tensor]) -> None:
+        """Let the tensors in `made` be known as the present values of Parameters that are lent; those in `values` are known already."""
+        for p, x, new in zip(parameters, values, made, strict=True):
+            slot = self.slots.get(id(p))
+            if new is not x and slot is not None:
+                self.slots[id(new)] = slot
+                self.keep[id(new)] = new
 
     # -- recording --------------------------------------------------------------------------------------------------
     def _step(self, key: tuple[Any, ...]) -> TrieStep | None:

@@ -15,6 +15,7 @@
     kinds               MindSpore's names for kinds of values
     mutable             `mutable`: numbers and containers that are inputs of a graph
     parameter           Parameters
+    lending             Parameters that stand for other tensors for a while
     fusible             functions of the library, run as one sequence of kernels in eager mode
     random_keys         the keys that ops of random numbers draw from
     generator           Generators: states of random numbers

@@ -23,6 +23,7 @@ from adjoint.runtime.gradients.grad import checked_sens, differentiated
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.inputs.outline import filled, outlined
 from adjoint.runtime.graphs.lowering.categories import tensor_slot
+from adjoint.runtime.graphs.lowering.changes import AtomPlace
 from adjoint.runtime.graphs.lowering.graph_values import GraphTensor, Owner, place_of_use
 from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.graphs.lowering.symbols import Symbols
@@ -115,9 +116,6 @@ class Gradients:
                 raise errors.UNSUPPORTED.at(
                     loc, "the gradient is taken by a tensor on which a hook was registered before it was written in place",
                     help="register the hook after the write, or write into a copy: `x = x.copy()`")
-        operands = self._values.atoms(given_by)
-        uses = self._symbols.uses(given_by)
-        params = self._regions.params_like(operands)
         for w in weights:
             if isinstance(w, GraphTensor):
                 raise errors.UNSUPPORTED.at(self._regions.loc, f"the gradient by the Parameter '{w.name}' that the graph makes is taken",
@@ -127,11 +125,20 @@ class Gradients:
                     self._regions.loc, f"the gradient by the Parameter '{w.name}' is taken, which each run draws anew",
                     help='make its cell outside, once: in `__init__`; or give values that are not drawn: `weight_init="ones"`')
             self._guards.of_attribute(w, "requires_grad")
-        trained = list(dict.fromkeys(w for w in weights if w.requires_grad))
+        # The gradient by a Parameter that stands for another tensor is one by this tensor.
+        lent = self._owner.made.lent
+        wanted = list(dict.fromkeys(w for w in weights if w.requires_grad))
+        trained, borrowed = [w for w in wanted if id(w) not in lent], [w for w in wanted if id(w) in lent]
+        given_by += [lent[id(w)] for w in borrowed]
+        operands = self._values.atoms(given_by)
+        uses = self._symbols.uses(given_by)
+        params = self._regions.params_like(operands)
         self._regions.open()
+        around = dict(lent)
         try:
             inner = self._values.tensors(params)
             inside = iter(inner)
+            lent.update((id(w), x) for w, x in zip(borrowed, inner[len(inner) - len(borrowed) :], strict=True))
             called, copies = list(given), [ArgumentCopy(given[p], lambda leaf: next(inside) if isinstance(leaf, Tensor) else leaf)
                                            for p in positions]
             for position, copy in zip(positions, copies, strict=True):
@@ -158,11 +165,13 @@ class Gradients:
                     order.append(x)
             yielded = self._values.atoms(order)
         finally:
+            lent.clear()
+            lent.update(around)
             builder = self._regions.close()
         self._regions.loc = loc
         region = builder.finish(yielded, params)
-        return _Differentiated(operands, region, result, outputs, order, outline, found, written, len(chosen), trained, ends,
-                               tuple(map(self._symbols.of, trained)), tuple(given), positions, weights)
+        return _Differentiated(operands, region, result, outputs, order, outline, found, written, len(chosen), trained, borrowed,
+                               ends, tuple(map(self._symbols.of, trained)), tuple(given), positions, weights)
 
     def _ran(self, op: Op, inner: _Differentiated, more: Sequence[Atom]) -> tuple[Any, Sequence[Value]]:
         """Add a node for a function that was called in its own region; return the function's result, and the node's results after those of
@@ -183,6 +192,8 @@ class Gradients:
             self._frontend.aliases.may_be(value, x)  # a Parameter that is returned is returned itself
         places = {id(x): value for x, value in zip(inner.order, made, strict=True)}
         for leaf, x in inner.written:
+            if isinstance(leaf, GraphTensor):
+                self._frontend.journal.touch(AtomPlace(leaf))
             leaf.overwrite(places[id(x)])
         return filled(inner.outline, [places[id(x)] for x in inner.found]), node.results[len(inner.order):]
 
@@ -195,7 +206,7 @@ class Gradients:
         gradients = self._values.tensors(values)
         left = iter(gradients[: len(inner.region.params)])
         by_position = [gradients_like(inner.args[position], left) for position in inner.positions]
-        by_weight = dict(zip(map(id, inner.trained), gradients[len(inner.region.params) :], strict=True))
+        by_weight = dict(zip(map(id, (*inner.borrowed, *inner.trained)), (*left, *gradients[len(inner.region.params) :]), strict=True))
         return by_position, [by_weight[id(w)] if id(w) in by_weight else zeros(w.type) for w in inner.weights]
 
 
@@ -213,6 +224,7 @@ class _Differentiated(NamedTuple):
     outline   the structure of the result with slots for its tensors; `found` are the values in the slots
     written   the arguments that the function wrote in place, each with its new value inside the region
     trained   the weights that require a gradient; `symbols` are their symbols
+    borrowed  the weights that stand for other tensors: these are the last operands
     ends      True if the function does not return
     args      the arguments of the call, keyword arguments last, as the caller has them afterwards
     positions, weights  the arguments and Parameters to differentiate by
@@ -228,6 +240,7 @@ class _Differentiated(NamedTuple):
     written: Sequence[tuple[Tensor, Tensor]]
     of: int
     trained: list[Parameter]
+    borrowed: list[Parameter]
     ends: bool
     symbols: tuple[str, ...]
     args: tuple[Any, ...]

@@ -316,7 +316,7 @@ class Lowering:
         cuts = Cuts(regions)
         hosts = Hosts(regions, symbols, values, assumptions, frontend.journal)
         numbers = RunTimeNumbers(regions, values, hosts, frontend.branching)
-        operations = Operations(regions, symbols, values, cuts, made, assumptions, frontend.aliases)
+        operations = Operations(regions, symbols, values, cuts, made, assumptions, frontend.aliases, frontend.journal)
         hooks = ValueHooks(regions, symbols, values, hosts, frontend.as_python)
         python = self.python = PythonState(
             regions, values, hosts, guards, frontend.journal, frontend.workspace, assumptions.state, assumptions.begun)
@@ -335,7 +335,7 @@ class Lowering:
         owner.number, owner.either, owner.host_number, owner.check = numbers.number, numbers.either, hosts.number, hosts.check
 
         self.emit, self.write, self.draw, self.undrawn = operations.emit, operations.write, operations.draw, operations.undrawn
-        self.size_of_values, self.number_of_size = operations.size_of_values, numbers.of_size
+        self.lend, self.size_of_values, self.number_of_size = operations.lend, operations.size_of_values, numbers.of_size
         self.attach, self.hook, self.registered_inside = hooks.attach, hooks.hook, hooks.registered_inside
         self.check, self.effect, self.convert, self.call = hosts.check, hosts.effect, instances.convert, frontend.call
         self.with_around = frontend.with_around

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from adjoint.ir.core import Value
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.tensor.parameter import Parameter
@@ -19,6 +21,7 @@ class Made:
     tensors     tensors made from Python numbers, by their values in the graph: their numbers are known while parsing
     unparsed    tensors that unparsed code (code of the library, which runs as it is) has made from numbers, by id: all calls of the graph
                 share the object
+    lent        by the ids of Parameters, the tensors that they stand for while `functional` runs a network
     drawn       values that are drawn each time the graph runs, by their ids and by those of the Parameters that begin with them, whose own
                 numbers mean nothing
     """
@@ -29,6 +32,7 @@ class Made:
         self.tensors: dict[Value, Tensor] = {}
         self.unparsed: dict[int, Tensor] = {}
         self.drawn: dict[int, Tensor] = {}
+        self.lent: dict[int, Any] = {}
 
     def has_cell(self, cell: Cell) -> bool:
         return any(cell is made for made in self.cells)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from adjoint.frontend import errors
 from adjoint.frontend.changes.aliases import Aliases
+from adjoint.frontend.changes.journal import Journal
 from adjoint.ir.op import Effect, Op, with_sizes
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.state import Write
 from adjoint.ir.types import symbol
 from adjoint.runtime.graphs.lowering.assumptions import Assumptions, CountedSize
+from adjoint.runtime.graphs.lowering.changes import AtomPlace
 from adjoint.runtime.graphs.lowering.cuts import Cuts
 from adjoint.runtime.graphs.lowering.graph_sizes import GraphSize
+from adjoint.runtime.graphs.lowering.graph_values import GraphTensor
 from adjoint.runtime.graphs.lowering.made import Made
 from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.graphs.lowering.symbols import Symbols
@@ -30,13 +34,15 @@ class Operations:
 
     regions, symbols, values, cuts, made, assumptions  the parts of the `Lowering` that it uses
     aliases  refuses a write to a tensor that another name may refer to
+    journal  undoes at the end of a branch what it has changed
     """
 
     def __init__(
         self, regions: Regions, symbols: Symbols, values: Values, cuts: Cuts, made: Made, assumptions: Assumptions, aliases: Aliases,
+        journal: Journal,
     ):
         self._regions, self._symbols, self._values, self._cuts, self._made = regions, symbols, values, cuts, made
-        self._assumptions, self._aliases = assumptions, aliases
+        self._assumptions, self._aliases, self._journal = assumptions, aliases, journal
 
     def emit(self, op: Op, operands: Sequence[Tensor]) -> Any:
         """Add a node for an op, and return its result or results as tensors.  While a graph is made, `apply` calls this instead of running
@@ -64,6 +70,10 @@ class Operations:
         target  the tensor
         value   its new value
         """
+        if (other := self._made.lent.get(id(target))) is not None:
+            self._journal.touch(AtomPlace(other))  # a branch or loop may do it
+            other.overwrite(value)
+            return
         self._aliases.write(target)
         if self._made.has_tensor(target):
             kind, way_out = ("Parameter", "make its cell") if isinstance(target, Parameter) else ("tensor", "make it")
@@ -76,6 +86,28 @@ class Operations:
             new = self._cuts.rewritten(self._symbols.read(target), new)
         self._regions.add(Write(symbol), [new])
         self._symbols.forget_read(symbol)
+
+    @contextmanager
+    def lend(self, parameters: Sequence[Tensor], values: Sequence[Tensor]) -> Iterator[Callable[[], list[Tensor]]]:
+        """Let Parameters stand for tensors within a `with` statement: reads of a Parameter give its tensor, and writes replace that.
+
+        The function that the statement gets returns the tensors that they stand for at present.
+        """
+        lent = self._made.lent
+        before = {id(p): lent.get(id(p)) for p in parameters}
+        atoms = self._values.atoms(values)
+        held = [self._values.renamed(x) if isinstance(x, GraphTensor) else self._values.tensor(atom)
+                for x, atom in zip(values, atoms, strict=True)]
+        lent.update((id(p), x) for p, x in zip(parameters, held, strict=True))
+        try:
+            yield lambda: [given if x.atom is atom else self._values.renamed(x)
+                           for given, atom, x in zip(values, atoms, held, strict=True)]
+        finally:
+            for key, x in before.items():
+                if x is None:
+                    del lent[key]
+                else:
+                    lent[key] = x
 
     def draw(self, seed: int | None) -> Tensor:
         """Add a node that draws a key from the random stream each time the graph runs, and return the key; other nodes compute the random

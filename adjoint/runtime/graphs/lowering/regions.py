@@ -55,7 +55,8 @@ class Regions:
         self.restless = False
         self.within = Within(training=[])
         self._open: list[Builder] = [self.builder]
-        self._of_cells: set[Builder] = set()
+        self._of_cells: dict[Builder, Builder] = {}
+        """For each closed region of a cell the region around it."""
         self._of_paths: set[Builder] = set()
 
     # -- nodes ------------------------------------------------------------------------------------------------------------
@@ -122,7 +123,7 @@ class Regions:
     def close_cell(self) -> Builder:
         """Close the innermost open region, that of a cell, and return its builder; its values may still be used outside."""
         closed = self.close()
-        self._of_cells.add(closed)
+        self._of_cells[closed] = self.builder
         return closed
 
     def at_boundary(self) -> None:
@@ -138,6 +139,13 @@ class Regions:
         builder  the region's builder, as `close_cell` or `close` returned it
         """
         return builder in self._of_cells
+
+    def is_within_reach(self, builder: Builder) -> bool:
+        """Return True if nodes of the open region can use values of a region: it is open, or that of a cell that was called in an open one.
+        """
+        while builder in self._of_cells and builder not in self._open:
+            builder = self._of_cells[builder]
+        return builder in self._open
 
     def on_a_path(self) -> bool:
         """Return True if nodes are being added to a branch or a loop, which may be skipped or repeated when the graph runs."""

@@ -124,6 +124,8 @@ class Symbols:
         """
         if self._made.is_drawn(x):
             raise self._number_needed(x, "are needed while parsing, but each run draws them")
+        if id(x) in self._made.lent:
+            raise self._number_needed(x, "are needed while parsing, but they are those of an argument")
         if self._made.has_tensor(x):
             return
         if self._is_written(x):

@@ -76,8 +76,9 @@ class Values:
                 self._check_leaves(x)
             return x.atom
         if isinstance(x, Tensor):
-            drawn = self._owner.made.drawn.get(id(x))
-            return self._symbols.read(x) if drawn is None else self.atom(drawn)
+            made = self._owner.made
+            other = made.lent.get(id(x), made.drawn.get(id(x)))
+            return self._symbols.read(x) if other is None else self.atom(other)
         for python, type_ in NUMBERS.values():
             if type(x) is python:
                 if python is int and not is_int64(x):
@@ -136,7 +137,7 @@ class Values:
 
     def is_here(self, x: Any) -> bool:
         """Return True if `x` is a tensor of the graph that nodes of the open region can use."""
-        return isinstance(x, GraphTensor) and (not isinstance(x.atom, Value) or self._regions.is_open(x.home))
+        return isinstance(x, GraphTensor) and (not isinstance(x.atom, Value) or self._regions.is_within_reach(x.home))
 
     def hint(self, x: Any, name: str) -> None:
         """Give a value of the IR the name of the first variable that it is assigned to, unless its name is longer than a letter already."""
