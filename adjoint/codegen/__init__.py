@@ -10,6 +10,7 @@ Each module imports from those before it.
     emit              an op with operand types to the text of a kernel
     recipes           kernels for other sizes, without emitting them again
     packs             which kernels are compiled together
+    portable          C99 for other machines, of the shared C only what a file uses
     standalone        functions as one C file that needs nothing else
     compiler_process  a run of the compiler: what it sees, and when it ends
     toolchain         the C compiler and its flags

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate
 from math import copysign, isinf, isnan
@@ -50,7 +51,7 @@ from adjoint.ir.kernel.c_ast import (
 )
 from adjoint.ir.types import BOOL, F32, I32, I64, U32, U64, DType
 
-__all__ = ["WIDTH", "FunctionText", "Printer", "comment", "function_text", "string"]
+__all__ = ["WIDTH", "DirectText", "FunctionText", "Printer", "comment", "direct_text", "function_text", "string"]
 
 WIDTH: Final = 118
 """The longest line of C that is printed, in columns."""
@@ -453,6 +454,91 @@ class FunctionText(NamedTuple):
     text: str
     names: set[str]
     places: list[tuple[int, int]]
+
+
+class DirectText(NamedTuple):
+    """A C function as text that takes its operands and sizes as parameters of their own, then the range of its units.
+
+    names     the names that it uses, functions included
+    operands  the positions of the operands that it takes, in order
+    sizes     the positions of the sizes that it takes, in the size array
+    ranged    whether the first unit and the one after the last are its last parameters
+    fails     whether it returns a status; otherwise it returns nothing
+    """
+
+    text: str
+    names: set[str]
+    operands: tuple[int, ...]
+    sizes: tuple[int, ...]
+    ranged: bool
+    fails: bool
+
+
+def direct_text(function: Function) -> DirectText:
+    """Return the C text of a function in the form that people write: for files whose functions call it by name."""
+    *statements, last = function.body
+    assert isinstance(last, Return)
+    fails = _returns(statements)
+    body: tuple[Statement, ...] = function.body if fails else tuple(statements)
+    while True:
+        printer = Printer()
+        printer.indent = 4
+        printer.statements(body)
+        kept = _used(body, printer.names)
+        if kept == body:
+            break
+        body = kept
+    needed = [declaration for declaration in function.prologue if declaration.name in printer.names]
+    pointers = [(pointer_type(x), x) for x in needed if isinstance(x, DeclarePointer)]
+    sizes = [(f"{value_type(x.dtype)} ", x) for x in needed if isinstance(x, Declare)]
+    bounds = [(kind, name) for kind, name in function.parameters if name in RANGE]
+    ranged = any(name in printer.names for _, name in bounds)
+    parameters = [*((kind, x.name) for kind, x in (*pointers, *sizes)), *(bounds if ranged else ())]
+    unused = [f"    (void){name};" for _, name in bounds if ranged and name not in printer.names]
+    heading = _heading(f"static {'int' if fails else 'void'} {function.name}", parameters or [("void", "")])
+    text = "\n".join([f"{heading} {{", *unused, *printer.lines, "}\n"])
+    return DirectText(text, printer.names, tuple(_position(x) for _, x in pointers), tuple(_position(x) for _, x in sizes), ranged, fails)
+
+
+RANGE: Final = ("begin", "end")
+"""The parameters of every kernel that say which of its units it computes."""
+
+
+def _position(declared: Declare | DeclarePointer) -> int:
+    """Return the index from which a declaration of the prologue takes its value."""
+    assert isinstance(declared.value, Index) and isinstance(declared.value.index, Integer)
+    return declared.value.index.value
+
+
+def _used(body: tuple[Statement, ...], names: set[str]) -> tuple[Statement, ...]:
+    """Return statements without the declarations of locals that are not among the used names; `body` itself if there are none."""
+    kept: list[Statement] = []
+    for statement in body:
+        match statement:
+            case Declare(name=name) if name not in names:
+                continue
+            case If(body=inner, otherwise=other) if (fewer := (_used(inner, names), _used(other, names))) != (inner, other):
+                kept.append(replace(statement, body=fewer[0], otherwise=fewer[1]))
+            case For(body=inner) | While(body=inner) | Block(body=inner) if (less := _used(inner, names)) != inner:
+                kept.append(replace(statement, body=less))
+            case _:
+                kept.append(statement)
+    return body if len(kept) == len(body) and all(a is b for a, b in zip(kept, body, strict=True)) else tuple(kept)
+
+
+def _returns(body: Iterable[Statement]) -> bool:
+    """Return whether there is a `return` among these statements, at any depth."""
+    for statement in body:
+        match statement:
+            case Return():
+                return True
+            case If(body=inner, otherwise=other) if _returns((*inner, *other)):
+                return True
+            case For(body=inner) | While(body=inner) | Block(body=inner) if _returns(inner):
+                return True
+            case _:
+                pass
+    return False
 
 
 def function_text(function: Function, *, private: bool = False, steps: Mapping[Statement, int] = MappingProxyType({})) -> FunctionText:

@@ -17,7 +17,7 @@ from types import FunctionType
 from typing import Final
 
 from adjoint.codegen import headers
-from adjoint.codegen.c_print import INDEPENDENT, WIDTH, comment, function_text
+from adjoint.codegen.c_print import INDEPENDENT, WIDTH, DirectText, comment, direct_text, function_text
 from adjoint.codegen.user_names import local_name
 from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.core import Node
@@ -40,15 +40,26 @@ class KernelStage:
 
     function       its name in the text
     sizes          its size array: units, units per thread below which threads do not pay, then the kernel's sizes
+    direct         for a kernel in the direct form: its text and its parameters
     """
 
     function: str
     sizes: tuple[int, ...]
+    direct: DirectText | None = None
 
     @property
     def units(self) -> int:
         """Return how many units of work (such as elements or rows) there are; a stage with 0 units is not run."""
         return self.sizes[0]
+
+    def arguments(self, operands: Sequence[str]) -> list[str]:
+        """Return the arguments of a call that computes all units, for a kernel in the direct form.
+
+        operands  the C text of each operand: inputs, outputs, scratch
+        """
+        assert self.direct is not None, self.function
+        taken = [*(operands[i] for i in self.direct.operands), *(str(self.sizes[i]) for i in self.direct.sizes)]
+        return [*taken, "0", str(self.units)] if self.direct.ranged else taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +124,14 @@ def _names(op: Op, operands: int, results: int) -> list[str]:
 
 def lower(
     op: Op, operands: Sequence[Type], results: Sequence[Type], *, specialized: bool = False, name: str = "", private: bool = False,
-    plain_work: float = 0, values: Sequence[str] = (),
+    direct: bool = False, plain_work: float = 0, values: Sequence[str] = (),
 ) -> KernelText:
     """Return the kernel of `op` for these operand and result types, which must be tensors without symbolic dimensions.
 
     specialized  True: the sizes are written into the text, for a kernel of these shapes only
     name         the name of the C function; "" for one made of op and dtypes
     private      True: the kernel is visible in its file only, and has only the stages that these types need
+    direct       True: private, and in the form that people write: its functions take operands and sizes as parameters
     plain_work   0 for a tuned kernel; otherwise the kernel is plain (quick to compile), unless the op has a tuned form and does more
                  multiply-adds than this
     values       names for the values of a fused kernel, see `shown`
@@ -148,8 +160,13 @@ def lower(
     texts = comment("\n".join(wrap(title, WIDTH - 3, break_long_words=False, break_on_hyphens=False)))
     stages: list[KernelStage] = []
     for function, sizes in zip(kernel.functions(name), kernel.launches(), strict=True):
-        stage = KernelStage(function.name, sizes)
-        stages.append(stage)
+        if direct:
+            stages.append(stage := KernelStage(function.name, sizes, written := direct_text(function)))
+            if stage.units:
+                texts.append(written.text)
+                used |= written.names
+            continue
+        stages.append(stage := KernelStage(function.name, sizes))
         if private and not stage.units:
             continue
         made = function_text(function, private=private, steps=kernel.steps)

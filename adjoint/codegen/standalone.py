@@ -6,7 +6,8 @@ Arguments are the function's parameters in order, then the module's parameters t
 a buffer for each result; each is a contiguous array in row-major order.  Intermediate values are static: nothing is
 allocated, and a function must not be entered twice at a time.  It returns 0, or the code of a kernel that failed (an index
 out of range).  A name that C uses otherwise gets a `_`.  Kernels are those of eager mode, run on one thread: the same bits.
-Plain kernels have these too, in simple loops that need little of the stack: for small machines, and for people who read them.
+Plain kernels have these too, in C99 for any compiler, in simple loops that need little of the stack: for small machines, and for people
+who read them.
 
 What such a file cannot contain raises a CompileError: control flow, Python, state that is written, symbolic dimensions.
 """
@@ -25,6 +26,7 @@ from adjoint.codegen.c_print import WIDTH, Printer, comment
 from adjoint.codegen.emit import INCLUDES, KernelText, lower, unit_text
 from adjoint.codegen.errors import NOT_STANDALONE
 from adjoint.codegen.headers import in_order
+from adjoint.codegen.portable import portable_text
 from adjoint.codegen.user_names import TAKEN, free, function_name
 from adjoint.foundation.dataclass import dataclass, field
 from adjoint.ir.core import Literal, Node
@@ -76,8 +78,10 @@ def standalone_file(entries: Sequence[ExportedFunction], *, plain: bool = False)
     functions = [writer.text() for writer in writers]
     about = (f"{', '.join(entry.name for entry in entries)}: made by adjoint\n"
              "Arrays are contiguous, in row-major order. A function gives 0, or what a kernel that failed gives.\n"
-             "Compile it as C11; with -fwrapv where integers overflow. -ffp-contract=off gives the same bits with every compiler.")
-    text = unit_text(about, kernels.headers(), [*kernels.texts, *functions], _HEAD)
+             f"Compile it as C{99 if plain else 11}; with -fwrapv where integers overflow."
+             f"{'' if plain else ' -ffp-contract=off gives the same bits with every compiler.'}")
+    parts = [*kernels.texts, *functions]
+    text = portable_text(about, parts) if plain else unit_text(about, kernels.headers(), parts, _HEAD)
     return StandaloneFile(text, [writer.prototype for writer in writers], [entry.name for entry in entries],
                           [writer.reads for writer in writers])
 
@@ -105,15 +109,16 @@ class _Kernels:
     def lowered(self, node: Node) -> KernelText:
         """Return the kernel of a node, with a name that no other kernel of the file has."""
         operands, results = [x.type for x in node.operands], [x.type for x in node.results]
-        own = lower(node.op, operands, results, plain_work=self.plain_work)
+        plain = self.plain_work > 0
+        own = lower(node.op, operands, results, direct=plain, plain_work=self.plain_work)
         key = own.text, tuple(stage.units > 0 for stage in own.stages)
         name = self.names.get(key)
         if name is None:
             name = self.names[key] = self._free(own.name)
-            text = lower(node.op, operands, results, name=name, private=True, plain_work=self.plain_work).text
+            text = lower(node.op, operands, results, name=name, private=True, direct=plain, plain_work=self.plain_work).text
             self.texts.append(text)
             self.used.update(own.headers)
-        return own if name == own.name else lower(node.op, operands, results, name=name, plain_work=self.plain_work)
+        return own if name == own.name else lower(node.op, operands, results, name=name, direct=plain, plain_work=self.plain_work)
 
     def _free(self, own: str) -> str:
         """Return a name for a kernel that is not used in the file, similar to `own`; the names of the kernel's functions begin with it."""
@@ -142,6 +147,7 @@ class _FunctionText:
         self.declared: list[str] = []
         self.body: list[str] = []
         self.bytes = 0
+        self.fails = False
         self.prototype = ""
         self.reads: list[str] = []
 
@@ -178,7 +184,7 @@ class _FunctionText:
         title, heading = self._title(types, results), self._heading(parameters)
         self.prototype = "\n".join([*title, heading.replace(" {", ";")])
         self.reads = list(state)
-        return "\n".join([*title, heading, *self._unused(), *self.declared, "", "    int status;",
+        return "\n".join([*title, heading, *self._unused(), *self.declared, *(["", "    int status;"] if self.fails else []),
                           *self.body, "    return 0;", "}\n"])
 
     def _title(self, state: Mapping[str, Type], results: Sequence[str]) -> list[str]:
@@ -214,6 +220,7 @@ class _FunctionText:
 
     def _launch(self, launch: Launch, places: Container[int]) -> None:
         lowered = self.kernels.lowered(launch.node)
+        plain = self.kernels.plain_work > 0
         for slot in launch.results:
             if slot not in places:
                 self.declared.append(f"    static {_element(self._type(slot))} {self.names[slot]}[{_room(self._type(slot))}];")
@@ -222,15 +229,28 @@ class _FunctionText:
         for size in lowered.scratch:
             scratch.append(self._free("scratch"))
             self.bytes += size
-            self.declared.append(f"    static _Alignas(64) unsigned char {scratch[-1]}[{max(size, 1)}];")
-        operands = [f"(void *){self._value(slot)}" for slot in launch.operands] + [self.names[slot] for slot in launch.results] + scratch
+            room = f"int64_t {scratch[-1]}[{size // 8 + 1}]" if plain else f"_Alignas(64) unsigned char {scratch[-1]}[{max(size, 1)}]"
+            self.declared.append(f"    static {room};")
+        cast = "" if plain else "(void *)"
+        operands = [f"{cast}{self._value(slot)}" for slot in launch.operands] + [self.names[slot] for slot in launch.results]
+        operands += [f"(void *){name}" for name in scratch]
         self.body += ["", *(f"    {line}" for line in comment(_plain(self.listing, launch.node)))]
         for stage in (stage for stage in lowered.stages if stage.units):
+            if stage.direct is not None:
+                call = f"    {'status = ' if stage.direct.fails else ''}{stage.function}({', '.join(stage.arguments(operands))});"
+                self.body += wrap(call, WIDTH, subsequent_indent="        ", break_long_words=False, break_on_hyphens=False)
+                if stage.direct.fails:
+                    self._check()
+                continue
             sizes = ", ".join(map(str, stage.sizes))
             arguments = f"(void *const[]){{{', '.join(operands)}}}, (const int64_t[]){{{sizes}}}, 0, {stage.units}"
             call = f"    status = {stage.function}({arguments});"
             self.body += [call] if len(call) <= WIDTH else [f"    status = {stage.function}(", f"        {arguments});"]
-            self.body += ["    if (status != 0) {", "        return status;", "    }"]
+            self._check()
+
+    def _check(self) -> None:
+        self.fails = True
+        self.body += ["    if (status != 0) {", "        return status;", "    }"]
 
     def _type(self, slot: int) -> Type:
         return self.plan.slots[slot].type

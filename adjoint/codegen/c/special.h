@@ -712,7 +712,7 @@ static inline double adjoint_bessel_k1e_f64(double x) {
 }
 
 /* A function on [1, 8) from its rows on [1, 2], [2, 4], [4, 6] and [6, 8], and the zeros that are divided out of them. */
-#define ADJOINT_BESSEL_NEAR(name, x) adjoint_bessel_near_f64(name##_near[0], name##_root, (int)(sizeof name##_near[0] / sizeof(double)), x)
+#define ADJOINT_BESSEL_NEAR(near, root, x) adjoint_bessel_near_f64(near[0], root, (int)(sizeof near[0] / sizeof(double)), x)
 
 static inline double adjoint_bessel_near_f64(const double *rows, const double root[][2], int count, double x) {
     int row = x < 2 ? 0 : x < 4 ? 1 : x < 6 ? 2 : 3;
@@ -742,7 +742,8 @@ static inline double adjoint_bessel_j_f64(int order, double x) {
         double z = 0.25 * a * a;
         result = order == 0 ? ADJOINT_ROW(adjoint_bessel_j0_series, 0, z) : 0.5 * a * ADJOINT_ROW(adjoint_bessel_j1_series, 0, z);
     } else if (a < 8) {
-        result = order == 0 ? ADJOINT_BESSEL_NEAR(adjoint_bessel_j0, a) : ADJOINT_BESSEL_NEAR(adjoint_bessel_j1, a);
+        result = order == 0 ? ADJOINT_BESSEL_NEAR(adjoint_bessel_j0_near, adjoint_bessel_j0_root, a)
+                            : ADJOINT_BESSEL_NEAR(adjoint_bessel_j1_near, adjoint_bessel_j1_root, a);
     } else {
         result = a < ADJOINT_INFINITE ? adjoint_bessel_far_f64(order, a, 0) : a != a ? a : 0;
     }
@@ -772,7 +773,8 @@ static inline double adjoint_bessel_y_f64(int order, double x) {
         return over * log * other + off * (x + root) * ADJOINT_ROW(adjoint_bessel_y0_even, 0, t);
     }
     if (x < 8) {
-        return order == 0 ? ADJOINT_BESSEL_NEAR(adjoint_bessel_y0, x) : ADJOINT_BESSEL_NEAR(adjoint_bessel_y1, x);
+        return order == 0 ? ADJOINT_BESSEL_NEAR(adjoint_bessel_y0_near, adjoint_bessel_y0_root, x)
+                          : ADJOINT_BESSEL_NEAR(adjoint_bessel_y1_near, adjoint_bessel_y1_root, x);
     }
     return x < ADJOINT_INFINITE ? adjoint_bessel_far_f64(order, x, 1) : 0;
 }

@@ -7,7 +7,22 @@ from __future__ import annotations
 
 from typing import Final
 
-from adjoint.ir.kernel.c_ast import Binary, Call, CastTo, Expr, Index, Integer, Name, Operand, Real, literal, not_equal, select, wrapped
+from adjoint.ir.kernel.c_ast import (
+    Binary,
+    Call,
+    CastTo,
+    Conditional,
+    Expr,
+    Index,
+    Integer,
+    Name,
+    Operand,
+    Real,
+    literal,
+    not_equal,
+    select,
+    wrapped,
+)
 from adjoint.ir.types import BF16, BOOL, F16, F32, U8, DType
 
 __all__ = ["cast", "lvalue_of", "stored", "widened"]
@@ -58,8 +73,8 @@ def _narrowed_float(value: Expr, dtype: DType) -> Expr:
 
 def stored(value: Expr, dtype: DType) -> Expr:
     """Return `value`, which has the dtype that `dtype` is computed in, as an element of `dtype`."""
-    if value.dtype is dtype:
-        return value
+    if value.dtype is dtype:  # a choice between bools is an `int` in C
+        return CastTo(value, BOOL) if dtype is BOOL and isinstance(value, Conditional) else value
     if value.dtype is not dtype.compute:
         raise TypeError(f"a value of {value.dtype.name} cannot be stored in {dtype.name}: cast it")
     if isinstance(value, Call) and value.function in _WIDEN.values():

@@ -69,7 +69,7 @@ def _key(k: Kernel, value: Expr, *, descending: bool) -> Expr:
     else:
         key = k.cast(value, U32)
         key = key if dtype.kind != "i" else key ^ (1 << 31)
-    return ~key if descending else key
+    return key ^ (2 ** (8 * key.dtype.size) - 1) if descending else key
 
 
 def _sort_row(k: Kernel, x: Buffer, start: Expr, n: Expr, pairs: Buffer, spare: Buffer, *, descending: bool) -> None:
