@@ -2,9 +2,9 @@
 
     python benchmarks/programs.py --jax ENV/bin/python --torch ENV/bin/python [--only TEXT] [--threads 1]
 
-Each is a loss with its gradient by all parameters, written the same way in each library: `programs_data.py` lists them.  Before it is timed,
-its loss and the norm of its gradients are compared.  All take turns in one run, and the best sample counts; with one thread it is processor
-time.  A ratio above 1 says that the other library takes longer.
+Each is a loss with its gradient by all parameters, written the same way in each library: `programs_data.py` lists them.  Its loss and the
+norm of its gradients are written to standard error, where they can be compared.  All take turns in one run, and the best sample counts;
+with one thread it is processor time, on one processor.  A ratio above 1 says that the other library takes longer.
 
 --markdown FILE  writes the table as it stands in RESULTS.md
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import math
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -55,6 +56,8 @@ def main() -> None:
     parser.add_argument("--serve", choices=tuple(SIDES), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.serve:
+        if given.threads == 1 and hasattr(os, "sched_setaffinity"):  # JAX starts threads for all processors that it may use
+            os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
         if given.serve == "torch":
             import torch
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,8 +34,8 @@ def whole(seed: int, below: int, *shape: int) -> Array:
 
 def dense(*widths: int) -> list[Array]:
     """Return the weight, [in, out], and the bias of each of the layers."""
-    shapes = zip(widths[:-1], widths[1:], strict=True)
-    return [array for i, (a, b) in enumerate(shapes) for array in (drawn(i, a, b, scale=1 / math.sqrt(a)), np.zeros(b, np.float32))]
+    return [array for i, (a, b) in enumerate(pairwise(widths))
+            for array in (drawn(i, a, b, scale=1 / math.sqrt(a)), np.zeros(b, np.float32))]
 
 
 def filters(*shapes: tuple[int, ...]) -> list[Array]:
@@ -80,7 +81,8 @@ PROGRAMS = {
     "gaussian_process": Program("likelihood of a Gaussian process, 200 points", lambda: [np.float32([0.3, -0.2, -1.0])],
                                 lambda: [drawn(1, 200, 3), drawn(2, 200)]),
     "sinkhorn": Program("Sinkhorn's distance, 100 x 100, 30 rounds", lambda: [drawn(0, 100, 2)], lambda: [drawn(1, 100, 2)]),
-    "bodies": Program("forces between 256 bodies", lambda: [ring(256) + drawn(1, 256, 3, scale=0.05)], lambda: [np.abs(drawn(2, 256)) + 0.5]),
+    "bodies": Program("forces between 256 bodies", lambda: [ring(256) + drawn(1, 256, 3, scale=0.05)],
+                      lambda: [np.abs(drawn(2, 256)) + 0.5]),
     "predators": Program("fit of predators and prey, 200 steps of Runge and Kutta", lambda: [np.float32([1.1, 0.4, 0.1, 0.4])],
                          lambda: [np.float32([10.0, 5.0]), np.abs(drawn(1, 200, 2)) + 1.0]),
     "heat": Program("heat equation by a network, 512 points, second derivatives", lambda: dense(2, 64, 64, 1), lambda: [drawn(1, 512, 2)]),
@@ -97,7 +99,8 @@ PROGRAMS = {
                      lambda: [whole(2, 20000, 1024), whole(3, 20000, 1024, 6)]),
     "chain": Program("conditional random field, 32 x 50 steps, 20 states", lambda: [drawn(0, 20, 20), drawn(1, 24, 20)],
                      lambda: [drawn(2, 50, 32, 24)]),
-    "separable": Program("separable convolutions, 8 x 32 x 28 x 28", lambda: filters((32, 1, 3, 3), (64, 32, 1, 1), (64, 1, 3, 3), (64, 64, 1, 1)),
+    "separable": Program("separable convolutions, 8 x 32 x 28 x 28",
+                         lambda: filters((32, 1, 3, 3), (64, 32, 1, 1), (64, 1, 3, 3), (64, 64, 1, 1)),
                          lambda: [drawn(1, 8, 32, 28, 28)]),
     "attention": Program("attention with relative positions, 4 x 4 heads x 64", lambda: [drawn(0, 64, 192, scale=0.1), drawn(1, 127, 4)],
                          lambda: [drawn(2, 4, 64, 64)]),
