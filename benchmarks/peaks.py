@@ -2,17 +2,14 @@
 
     python benchmarks/peaks.py [--rounds 20] [--seconds 0.1]
 
-The peaks are measured by `peaks.c`, with one thread and two, by turns with adjoint's own work: other programs slow both down alike.
-The best of all rounds counts.  `ADJOINT_CPU=avx2` measures both without AVX-512.
+The peaks are measured by the kernels of `adjoint profile` (adjoint/codegen/c/peaks.c), with one thread and two, by turns with adjoint's own
+work: other programs slow both down alike.  The best of all rounds counts.  `ADJOINT_CPU=avx2` measures both without AVX-512.
 """
 
 from __future__ import annotations
 
 import argparse
-import subprocess
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,13 +17,14 @@ from timing import best_of
 
 import adjoint as ms
 from adjoint import Tensor, ops
-from adjoint.codegen.toolchain import machine_flags
+from adjoint.runtime.inspection.peaks import measured
+from adjoint.runtime.memory.machine import machine
 
 SIZES = (256, 512, 1024, 2048)
 
 
 def cases() -> dict[str, tuple[Callable[[], Any], int, float]]:
-    """name -> the call, which peak it is compared with (index of peaks.c's figures), its multiply-adds' or bytes' number in units of 1e9"""
+    """name -> the call, the position of its peak (operations, reads of 1 MiB, of 256 MiB), and its operations or bytes in units of 1e9"""
     random = np.random.default_rng(0)
 
     def tensor(*shape: int) -> Tensor:
@@ -51,20 +49,20 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=0.1, help="per measurement")
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        program = Path(folder, "peaks")
-        subprocess.run(["gcc", "-O2", *machine_flags(), "-fopenmp", str(Path(__file__).with_suffix(".c")), "-o", str(program)], check=True)
-        for threads in (1, 2):
-            ms.set_context(num_threads=threads)
-            best, peaks = dict.fromkeys(made := cases(), 0.0), [0.0, 0.0, 0.0]
-            for _ in range(asked.rounds):
-                done = subprocess.run([str(program), str(threads), "20"], check=True, capture_output=True, text=True)
-                peaks = [max(pair) for pair in zip(peaks, map(float, done.stdout.split()), strict=True)]
-                for name, (call, _, work) in made.items():
-                    best[name] = max(best[name], work / (best_of(call, asked.seconds) / 1e6))
-            print(f"threads {threads}: {peaks[0]:.0f} GFLOP/s, {peaks[1]:.0f} GB/s of 1 MiB, {peaks[2]:.1f} GB/s of 256 MiB a thread")
-            for name, (_, peak, _) in made.items():
-                print(f"  {name:30} {best[name]:8.1f} {'GFLOP/s' if peak == 0 else 'GB/s':8} {best[name] / peaks[peak]:6.2f}")
+    kernels = machine().kernels
+    assert kernels is not None, "there is no C compiler"
+    functions = kernels.workshop.peak_kernels()
+    for threads in (1, 2):
+        ms.set_context(num_threads=threads)
+        best, peaks = dict.fromkeys(made := cases(), 0.0), [0.0, 0.0, 0.0]
+        for _ in range(asked.rounds):
+            found = [rate / 1e9 for rate in measured(functions, [threads << 20, threads << 28], 20)]
+            peaks = [max(pair) for pair in zip(peaks, found, strict=True)]
+            for name, (call, _, work) in made.items():
+                best[name] = max(best[name], work / (best_of(call, asked.seconds) / 1e6))
+        print(f"threads {threads}: {peaks[0]:.0f} GFLOP/s, {peaks[1]:.0f} GB/s of 1 MiB, {peaks[2]:.1f} GB/s of 256 MiB a thread")
+        for name, (_, peak, _) in made.items():
+            print(f"  {name:30} {best[name]:8.1f} {'GFLOP/s' if peak == 0 else 'GB/s':8} {best[name] / peaks[peak]:6.2f}")
 
 
 if __name__ == "__main__":

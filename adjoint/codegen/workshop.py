@@ -323,19 +323,25 @@ class Workshop:
             raise CompilerFailure("The run-time library was compiled and cannot be loaded.")
         return library
 
-    def peaks(self, *conditions: str, measure: Callable[[Sequence[int]], Sequence[float]]) -> list[float]:
-        """Return what the processor can do at most: from the cache, or measured now and kept there.
+    def peaks(self, *conditions: str, measure: Callable[[Sequence[int], Sequence[float] | None], Sequence[float]]) -> list[float]:
+        """Return what the processor can do at most, and keep it in the cache.
 
         conditions  what the numbers depend on besides the compiler, its flags and the text of the kernels
-        measure     is called with the addresses of the functions `PEAK_KERNELS`; returns the numbers
+        measure     is called with the addresses of the functions `PEAK_KERNELS`, and the numbers of the cache or None; returns the numbers
 
         CompilerError or CompilerFailure if the kernels cannot be compiled.
         """
-        source = emit.INCLUDES + headers.text(PEAKS)
-        key = self.key(source, extra=conditions)
+        functions, key = self.peak_kernels(), self.key(emit.INCLUDES + headers.text(PEAKS), extra=conditions)
         kept = self.store.measured(key)
-        if kept is not None:
-            return kept
+        found = list(measure(functions, kept))
+        if found != kept:
+            with suppress(OSError, UntrustedError):
+                self.store.keep_measured(key, found)
+        return found
+
+    def peak_kernels(self) -> Sequence[int]:
+        """Return the addresses of the functions `PEAK_KERNELS`; CompilerError or CompilerFailure if they cannot be compiled."""
+        source = emit.INCLUDES + headers.text(PEAKS)
         kernels = self.key(source)
         functions = self.functions(kernels, len(PEAK_KERNELS))
         if functions is None:
@@ -343,10 +349,7 @@ class Workshop:
             functions = self.functions(kernels, len(PEAK_KERNELS))
         if functions is None:
             raise CompilerFailure("The library that measures the processor was compiled and cannot be loaded.")
-        found = list(measure(functions))
-        with suppress(OSError, UntrustedError):
-            self.store.keep_measured(key, found)
-        return found
+        return functions
 
 
 def _compiled(

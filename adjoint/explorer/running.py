@@ -23,15 +23,14 @@ from adjoint.foundation.diagnostics import CompileError
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Function, Literal, Module, Node, Value, tensor_type, walk
 from adjoint.ir.op import NotDifferentiable, Op
-from adjoint.ir.ops.control import Cell, For, While
+from adjoint.ir.ops.control import For, While
 from adjoint.ir.ops.fused import Fused
-from adjoint.ir.ops.stack import Stack
 from adjoint.ir.ops.state import Read
 from adjoint.ir.storage import to_compute
 from adjoint.ir.types import TensorType, Type
 from adjoint.passes.differentiate import forward_and_adjoint
 from adjoint.passes.inline import inlined
-from adjoint.passes.schedule import EXPANDED, LATER_KERNELS
+from adjoint.passes.schedule import EXPANDED
 from adjoint.runtime.execution.bound_plan import Bound, BoundPlan, Maker
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.execution.run import Run, Step
@@ -40,7 +39,7 @@ from adjoint.runtime.graphs.inputs.templates import flatten
 from adjoint.runtime.graphs.running.binding import makers_of
 from adjoint.runtime.graphs.running.gradient_hosts import hosts_of_runs
 from adjoint.runtime.inspection.origins import is_gradient
-from adjoint.runtime.inspection.profiling import operations_of
+from adjoint.runtime.inspection.work import bytes_of, operations_of
 from adjoint.runtime.memory.machine import array_of, ffi, machine
 from adjoint.runtime.memory.tuning import tuning
 from adjoint.runtime.memory.watching import Observation, observed
@@ -127,7 +126,7 @@ class _Time:
         self.seconds += launched.nanoseconds * 1e-9
         self.calls += launched.last
         if launched.last:
-            self.bytes += sum(type_.nbytes for type_ in (*launched.operand_types, *launched.result_types))
+            self.bytes += bytes_of(launched)
             self.flops += operations_of(launched)
 
     def as_json(self) -> dict[str, Any]:
@@ -273,15 +272,6 @@ class _Runner:
             self.seen[value] = known
 
 
-def _runnable(function: Function) -> Function:
-    """Return a function whose plan needs no stack that Python code and kernels share: its cells are unpacked if it has stacks."""
-    ops = {type(node.op) for node in walk(function.body)}
-    if not (Stack in ops and Cell in ops):
-        return function
-    unpacked = inlined(function, Module(), cells=True)
-    return LATER_KERNELS.on(unpacked) if any(issubclass(op, Fused) for op in ops) else unpacked
-
-
 def _array(memory: Any, type_: TensorType) -> np.ndarray[Any, Any]:
     """Return the numbers in memory, in the dtype in which ops compute."""
     return to_compute(array_of(memory, type_), type_.dtype)
@@ -356,8 +346,7 @@ class _Measured:
             return None
         functions = stage.module.functions
         own = self._graph.symbol
-        found = next((functions[symbol] for symbol in (f"{own}.grad", own) if symbol in functions), None)
-        return None if found is None else _runnable(found)
+        return next((functions[symbol] for symbol in (f"{own}.grad", own) if symbol in functions), None)
 
     def _run(self, function: Function) -> None:
         """Run a function once, and note the numbers of its values."""
@@ -386,7 +375,7 @@ class _Measured:
             return  # a note says why there is no adjoint
         whole.nodes = forward + b.nodes
         params = [*body.params, *(seed for seed in seeds if seed is not None)]
-        found = self._runner.bound(_runnable(Function("gradients", whole.finish(gradients, params))), records=False)()
+        found = self._runner.bound(Function("gradients", whole.finish(gradients, params)), records=False)()
         for value, gradient in zip(wanted, found, strict=True):
             numbers = _Numbers(gradient.type)
             numbers.add(_array(gradient.memory, gradient.type))

@@ -362,6 +362,29 @@ def test_rounds_of_a_loop_are_shown_one_after_the_other_and_not_finite_numbers_c
     assert data.line("parsed", "= log(")["seen"] == {"zeros": 0.0, "not_finite": 1, "norm": 1.0}
 
 
+def test_the_gradient_of_a_loop_over_a_cell_runs() -> None:
+    """The cell inside of the loop and the one around pass stacks on, whose hooks would not get them."""
+
+    class Repeated(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = Scale()
+
+        def construct(self, x: Tensor) -> Tensor:
+            while x.sum() < 8.0:
+                x = self.scale(x)
+            return x.sum()
+
+    class Scale(nn.Cell):
+        def construct(self, x: Tensor) -> Tensor:
+            return x * x
+
+    net = Repeated()
+    net.scale.register_backward_hook(lambda *_: None)
+    data = Data.of(net, Tensor(np.array([2.0], np.float32)), run=True)
+    assert data.line("parsed", "= mul(")["numbers"] == "[4.] → [16.]" and data.line("parsed", "func")["gradient"] == "x = [32.]"
+
+
 # -- limits and what the user's program contains -----------------------------------------------------------------------------
 def test_a_deep_network_stays_small() -> None:
     class Block(nn.Cell):

@@ -283,7 +283,9 @@ class _Planner:
                 self.flow(operands, params)
                 self.flow(blocks[0].yields, results)
                 if self.identities and node.op.title:
-                    self.show(*operands, *params, *blocks[0].yields, *results)
+                    # Stacks that the gradient of a loop around passes through are no tensors, and its hooks do not get them.
+                    seen = (*operands, *params, *blocks[0].yields, *results)
+                    self.show(*(slot for slot in seen if isinstance(self.slots[slot][1], TensorType)))
             case _:
                 # The region runs on tensors.
                 free = [self.slot_of[value] for region in node.regions for value in free_of(region)]

@@ -1,10 +1,11 @@
-"""What this machine can do at most: operations and bytes a second, measured once for each number of threads and kept in the cache of
-kernels.  What an operator manages is compared with it (the roofline model: Williams, Waterman and Patterson, 2009).
+"""What this machine can do at most: operations and bytes a second, measured for each number of threads and kept in the cache of kernels.
+What an operator manages is compared with it (the roofline model: Williams, Waterman and Patterson, 2009).
+
+Other programs may run while it is measured.  So each process measures again, for a short time, and the cache keeps the best.
 """
 
 from __future__ import annotations
 
-import functools
 import platform
 import time
 from collections.abc import Sequence
@@ -15,14 +16,16 @@ from adjoint.foundation.dataclass import dataclass
 from adjoint.foundation.diagnostics import InternalError
 from adjoint.runtime.memory.machine import ffi, machine
 
-__all__ = ["Peaks", "peaks"]
+__all__ = ["Peaks", "measured", "peaks"]
 
 _SIZES = (2**19, 2**23, 2**26)
 """Bytes that are read: such as fit into the caches of a core, into those of the processor, and into none."""
-_ROUNDS, _UNITS, _TURNS = 20_000, 8, 12
-"""Rounds of multiply-adds in a unit of work, such units for each thread, and measurements of which the best counts."""
+_ROUNDS, _UNITS = 20_000, 8
+"""Rounds of multiply-adds in a unit of work, and such units for each thread."""
+_TURNS, _AGAIN = 12, 2
+"""Measurements of which the best counts: if the cache has no peaks, and if it has."""
 _PASSED = 2**26
-"""Bytes to read in one measurement."""
+"""Bytes to read in one measurement, at least."""
 
 
 @dataclass(frozen=True)
@@ -36,24 +39,48 @@ class Peaks:
     operations: float
     bytes: tuple[tuple[int, float], ...]
 
+    def __str__(self) -> str:
+        reads = ", ".join(f"{1e-9 * rate:.1f} GB/s of {size / 2**20:g} MiB" for size, rate in self.bytes)
+        return f"{1e-9 * self.operations:.0f} GFLOP/s, and {reads}"
+
     def seconds(self, operations: float, nbytes: int) -> float:
         """Return how long the operations and the bytes of a kernel take at least: the longer of both."""
         rate = next((rate for size, rate in self.bytes if nbytes <= size), self.bytes[-1][1])
         return max(operations / self.operations, nbytes / rate)
 
 
-def peaks() -> Peaks | None:
-    """Return the peaks with the present number of threads; None without a C compiler.  They are measured if the cache does not have them,
-    which takes half a second.
+def peaks(*, again: bool = False) -> Peaks | None:
+    """Return the best peaks that were measured with the present number of threads; None without a C compiler.
+
+    The first call of a process measures; that takes half a second if the cache has none, less than a tenth of that if it has.
+
+    again  True to measure for half a second, unless this process has done it, and to keep what is better than before
     """
     here = machine()
-    return None if here.kernels is None else _peaks(here.kernels.workshop, here.library.adjoint_threads())
+    if here.kernels is None:
+        return None
+    key = here.kernels.workshop, here.library.adjoint_threads()
+    again = again and key not in _repeated
+    if again or key not in _known:
+        _known[key] = _best(*key, again)
+        _repeated.update([key] if again else ())
+    return _known[key]
 
 
-@functools.cache
-def _peaks(workshop: Any, threads: int) -> Peaks | None:
+_known: dict[tuple[Any, int], Peaks | None] = {}
+"""The peaks by workshop and number of threads."""
+_repeated: set[tuple[Any, int]] = set()
+"""Those that were measured again for half a second."""
+
+
+def _best(workshop: Any, threads: int, again: bool) -> Peaks | None:
+    def measure(functions: Sequence[int], known: Sequence[float] | None) -> list[float]:
+        if known is None:
+            return measured(functions, _SIZES, _TURNS)
+        return [max(pair) for pair in zip(known, measured(functions, _SIZES, _TURNS if again else _AGAIN), strict=True)]
+
     with suppress(InternalError, RuntimeError):  # what a compiler says: then there are no peaks
-        operations, *rates = workshop.peaks(f"{threads} threads", _processor(), measure=functools.partial(_measured, threads))
+        operations, *rates = workshop.peaks(f"{threads} threads", _processor(), str(_SIZES), measure=measure)
         return Peaks(operations, tuple(zip(_SIZES, rates, strict=True)))
     return None
 
@@ -64,15 +91,20 @@ def _processor() -> str:
     return platform.processor()
 
 
-def _measured(threads: int, functions: Sequence[int]) -> list[float]:
-    """Return the peaks; the kernels' addresses are those of `workshop.PEAK_KERNELS`."""
+def measured(functions: Sequence[int], sizes: Sequence[int], turns: int) -> list[float]:
+    """Measure with the present number of threads; return the float32 operations a second, and for each size the bytes a second.
+
+    functions  the addresses of `workshop.PEAK_KERNELS`
+    sizes      how many bytes are read
+    turns      the best of so many measurements counts
+    """
     here = machine()
     multiply_adds, operations, reads = (here.kernel_at(address) for address in functions)
-    units, launch = _UNITS * threads, here.library.adjoint_launch
+    units, launch = _UNITS * here.library.adjoint_threads(), here.library.adjoint_launch
 
     def best(kernel: Any, sizes: Sequence[int], operands: Any) -> float:
         bound, shortest = here.bind(kernel, [units, 1, *sizes]), float("inf")
-        for _ in range(_TURNS):
+        for _ in range(turns):
             begin = time.perf_counter()
             launch(bound, operands)
             shortest = min(shortest, time.perf_counter() - begin)
@@ -82,7 +114,7 @@ def _measured(threads: int, functions: Sequence[int]) -> list[float]:
     launch(here.bind(operations, [1, 1]), ffi.new("void *[]", [number]))
     of_round = ffi.cast("int64_t *", number)[0]
     found = [units * _ROUNDS * of_round / best(multiply_adds, [_ROUNDS], ffi.NULL)]
-    for nbytes in _SIZES:
+    for nbytes in sizes:
         data = here.allocate(nbytes)
         ffi.memmove(data, bytes(nbytes), nbytes)  # so that it is there
         passes = max(1, _PASSED // nbytes)

@@ -9,24 +9,28 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import field
 from typing import Any, NamedTuple
 
 from adjoint.foundation import made
 from adjoint.foundation.dataclass import dataclass
 from adjoint.foundation.diagnostics import At
-from adjoint.ir.ops.linalg import Convolution, ConvolutionInputGradient, ConvolutionWeightGradient, MatMul
+from adjoint.ir.ops.linalg import MatMul
 from adjoint.ir.types import F32
 from adjoint.runtime.inspection.memory_use import MemoryUse, followed
 from adjoint.runtime.inspection.origins import is_gradient, made_in, running_cell
 from adjoint.runtime.inspection.peaks import peaks
 from adjoint.runtime.inspection.times import MOST, OpTime, OpTimes, name_of, place_of, shown_line
 from adjoint.runtime.inspection.training import progress
+from adjoint.runtime.inspection.work import bytes_of, operations_of
 from adjoint.runtime.memory.watching import Observation, observed
 
-__all__ = ["Profile", "TimeShare", "operations_of", "profile"]
+__all__ = ["Profile", "TimeShare", "profile"]
 
 _SHOWN = 12
 """Limit of the rows of each table."""
+_TOO_FAST = 1.02
+"""A product that is faster than the peak by this factor shows that the peak was measured while the machine was busy."""
 
 
 @dataclass
@@ -58,14 +62,17 @@ class TimeShare:
 
 @dataclass
 class _Row(OpTime):
-    """Launches of one operator at one line, in one Cell and phase; the rest as in `TimeShare`."""
+    """Launches of one operator at one line, in one Cell and phase; the rest as in `TimeShare`.
+
+    works  the work of each launch, and how often it occurs: the operations, as many as take as long in float32, and the bytes
+    """
 
     phase: str = ""
     cell: str = ""
     bytes: int = 0
     operations: int = 0
-    least: float = 0.0
     python: float = 0.0
+    works: Counter[tuple[float, int]] = field(default_factory=Counter[tuple[float, int]])
 
 
 class Profile(OpTimes):
@@ -156,6 +163,7 @@ class Profile(OpTimes):
         memory = self.memory
         return "\n\n".join([
             *tables,
+            *([f"of peak: of {self._peaks}"] if self._peaks is not None else []),
             f"{1e3 * inside:10.3f} ms in kernels\n{1e3 * self.python:10.3f} ms of Python between kernels\n"
             f"{1e3 * waited['graphs']:10.3f} ms to make graphs\n{1e3 * waited['compilers']:10.3f} ms of waiting for compilers\n"
             f"{1e3 * measuring:10.3f} ms of measuring\n{1e3 * total:10.3f} ms in all",
@@ -182,8 +190,9 @@ class Profile(OpTimes):
         found: dict[str, TimeShare] = {}
         for part in list(self._parts.values()):
             share = found.setdefault(name(part), TimeShare(name(part)))
-            for field in ("calls", "seconds", "bytes", "operations", "least", "python"):
-                setattr(share, field, getattr(share, field) + getattr(part, field))
+            for each in ("calls", "seconds", "bytes", "operations", "python"):
+                setattr(share, each, getattr(share, each) + getattr(part, each))
+            share.least += self._least(part)
         return sorted(found.values(), key=lambda part: -part.seconds)
 
     def _table(self, title: str, parts: list[TimeShare]) -> str:
@@ -211,11 +220,11 @@ class Profile(OpTimes):
         row.python += python
         self.python += python
         if launched.last:
-            nbytes = sum(type_.nbytes for type_ in (*launched.operand_types, *launched.result_types))
-            operations = operations_of(launched)
+            nbytes, operations = bytes_of(launched), operations_of(launched)
             row.bytes += nbytes
             row.operations += operations
-            row.least += self._least(launched, operations, nbytes)
+            wide = launched.result_types[0].dtype.size / F32.size if operations else 1  # fewer wide numbers fit in a register
+            row.works[operations * wide, nbytes] += 1
         if len(self._launches) < MOST:
             self._launches.append((row, now - self._begin - seconds, seconds))
             if python:
@@ -223,15 +232,21 @@ class Profile(OpTimes):
         self.memory.launched(launched, op, place, cell)
         self._last = time.perf_counter()
 
-    def _least(self, launched: Observation, operations: int, nbytes: int) -> float:
-        """Return how many seconds this machine takes at least for an operator."""
-        if self._peaks is None:
-            return math.nan
-        wide = launched.result_types[0].dtype.size / F32.size if operations else 1  # fewer wide numbers fit in a register
-        return self._peaks.seconds(operations * wide, nbytes)
+    def _least(self, row: _Row) -> float:
+        """Return how many seconds this machine takes at least for the launches of a row."""
+        return math.nan if self._peaks is None else sum(count * self._peaks.seconds(*work) for work, count in row.works.items())
+
+    def _measured_when_busy(self) -> bool:
+        """Return True if a product of matrices was faster than this machine can be, according to its peaks."""
+        known, products = self._peaks, [row for row in list(self._parts.values()) if row.op == MatMul.name and row.calls]
+        return known is not None and any(
+            sum(count * operations for (operations, _), count in row.works.items()) > _TOO_FAST * known.operations * row.seconds
+            for row in products)
 
     def _ended(self) -> None:
         super()._ended()
+        if self._measured_when_busy():
+            self._peaks = peaks(again=True)
         self._after = _counters()
         self.python += max(self._begin + self.seconds - self._last - (sum(self._after.waited.values()) - self._waited), 0.0)
 
@@ -273,21 +288,6 @@ def _runs(owners: list[Any]) -> bool:
     return False
 
 
-def operations_of(launched: Observation) -> int:
-    """Return the multiplications and additions of a product or convolution; 0 for another operator."""
-    op, operands, results = launched.op, launched.operand_types, launched.result_types
-    if isinstance(op, MatMul):
-        return 2 * results[0].count * operands[0].sizes[-2 if op.ta else -1]
-    filters: Callable[[Any], int] = lambda type_: type_.count // max(type_.sizes[0], 1)  # noqa: E731 - multiplications for one position
-    if isinstance(op, Convolution):
-        return 2 * results[0].count * filters(operands[1])
-    if isinstance(op, ConvolutionInputGradient):
-        return 2 * operands[0].count * filters(operands[1])
-    if isinstance(op, ConvolutionWeightGradient):
-        return 2 * operands[1].count * filters(results[0])
-    return 0
-
-
 @contextmanager
 def profile() -> Iterator[Profile]:
     """Measure where the time and the memory of a block go, on this thread, in eager mode, gradients and graphs.
@@ -297,7 +297,7 @@ def profile() -> Iterator[Profile]:
     print(found)
     found.save("trace.json")
 
-    The first one on a machine measures, for half a second, what the machine can do at most.
+    The first one in a process measures for a short time what the machine can do at most, the first one on a machine for half a second.
     """
     found = Profile()
     with followed(found.memory):

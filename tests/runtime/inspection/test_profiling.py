@@ -13,7 +13,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor, nn, ops, watch
-from adjoint.runtime.inspection.peaks import _peaks, peaks
+from adjoint.runtime.inspection.peaks import Peaks, _best, peaks
 from adjoint.runtime.memory.machine import machine
 
 
@@ -65,19 +65,49 @@ def test_what_is_made_in_a_block() -> None:
 
 
 @pytest.mark.skipif(machine().kernels is None, reason="without a compiler there is nothing to measure with")
-def test_what_the_machine_can_do_is_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_machine_can_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """A product of matrices is compared with the peak of multiply-adds, an addition with that of its bytes."""
-    found = peaks()
+    found = peaks(again=True)
     assert found is not None and found.operations > 1e8 and all(rate > 1e7 for _, rate in found.bytes)
     assert found.seconds(found.operations, 0) == 1 and found.seconds(0, 10**9) == 10**9 / found.bytes[-1][1]
-    _peaks.cache_clear()
-    monkeypatch.setattr("adjoint.runtime.inspection.peaks._measured", lambda threads, functions: pytest.fail("measured again"))
-    assert peaks() == found  # from the cache
+    monkeypatch.setattr("adjoint.runtime.inspection.peaks.measured", lambda *_: pytest.fail("measured twice in a process"))
     x = ops.ones((128, 128))
     with watch.profile() as measured:
         ops.matmul(x, x)
     (part,) = measured.operators
     assert part.least == found.seconds(2 * 128**3, 3 * x.nbytes) and part.of_peak == part.least / part.seconds
+    # Too small a peak, measured while the machine was busy, is noticed when a product is faster.
+    slow = Peaks(1.0, found.bytes)
+    monkeypatch.setattr("adjoint.runtime.inspection.profiling.peaks", lambda again=False: found if again else slow)
+    with watch.profile() as measured:
+        ops.matmul(x, x)
+    assert measured.operators[0].least == part.least and f"of peak: of {found}" in str(measured)
+
+
+def test_the_best_peaks_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Cache:
+        kept: Any = None
+
+        def peaks(self, *_: str, measure: Any) -> Any:
+            self.kept = measure((), self.kept)
+            return self.kept
+
+    cache, turns, found = Cache(), [], None
+    for numbers in ([5.0, 1.0, 1.0, 1.0], [4.0, 2.0, 1.0, 1.0]):
+        monkeypatch.setattr("adjoint.runtime.inspection.peaks.measured", lambda *given, made=numbers: (turns.append(given[2]), made)[1])
+        found = _best(cache, 1, again=False)
+    assert found is not None and (found.operations, found.bytes[0][1]) == (5.0, 2.0) and turns[0] > turns[1]
+
+
+def test_bytes_are_those_that_are_read() -> None:
+    """Of a table, the rows that are looked up; in a fused kernel as well."""
+    table, rows = ops.ones((1000, 8)), Tensor([1, 2])
+    lookup = ms.jit(lambda table, rows: ops.gather(table, rows, 0) * 2)
+    for call in (lambda: ops.gather(table, rows, 0), lambda: lookup(table, rows)):
+        for _ in range(3):
+            with watch.profile() as found:
+                call()
+        assert sum(part.bytes for part in found.operators) < 1000
 
 
 def test_waiting_is_not_python() -> None:
