@@ -16,6 +16,7 @@ from adjoint.nn.normalization import LayerNorm
 from adjoint.ops import activations, arithmetic, creation, linear, parts, reduction, shapes
 from adjoint.ops.arguments import check_memory
 from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.memory.finite_results import finite_ok
 from adjoint.runtime.tensor.conversion import dtype_argument
 from adjoint.runtime.tensor.initializer import HeUniform, Uniform, XavierNormal, XavierUniform
 from adjoint.runtime.tensor.parameter import Parameter
@@ -98,8 +99,10 @@ class MultiheadAttention(Cell):
             zeros = creation.zeros((n, self.num_heads, 1, self.head_dim), k.dtype)
             k, v = parts.concat((k, zeros), 2), parts.concat((v, zeros), 2)
         scores = linear.product("MultiheadAttention", q / math.sqrt(self.head_dim), k, tb=True)
-        for mask in self._masks(key_padding_mask, attn_mask, n, length, key.shape[0 if alone or not self.batch_first else 1], k.shape[2]):
-            scores = scores + mask.astype(scores.dtype, copy=False)
+        with finite_ok():  # masks of minus infinity
+            keys = key.shape[0 if alone or not self.batch_first else 1]
+            for mask in self._masks(key_padding_mask, attn_mask, n, length, keys, k.shape[2]):
+                scores = scores + mask.astype(scores.dtype, copy=False)
         weights = activations.softmax(scores, -1)
         if self.dropout and self.training:
             weights = activations.dropout(weights, self.dropout)

@@ -15,6 +15,7 @@ from adjoint.ops import arithmetic, reduction
 from adjoint.ops.arguments import axes_argument, axis_argument, flag, integer, operand, wrong
 from adjoint.ops.creation import full_like
 from adjoint.ops.shapes import broadcast_to, reshape
+from adjoint.runtime.memory.finite_results import finite_ok
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
@@ -158,7 +159,9 @@ def nanmin(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) 
 def _extreme_of_numbers(op: str, rule: Any, neutral: float, a: Any, axis: Any, dtype: Any, keepdims: Any) -> Tensor:
     x = array_like(op, a, "a")
     keep = _kept(op, keepdims)
-    found = rule(_filled(op, x, neutral), axis, keep)
+    with finite_ok():
+        filled = _filled(op, x, neutral)
+    found = rule(filled, axis, keep)
     if x.dtype.is_float:
         found = arithmetic.where(reduction.all(arithmetic.isnan(x), axes_argument(op, axis, x.ndim), keep), math.nan, found)
     return in_dtype(found, dtype)

@@ -22,6 +22,7 @@ from adjoint.ops.reduction import amax, argmax, cumsum, mean, sum
 from adjoint.ops.scattering import tensor_scatter_update
 from adjoint.ops.shapes import broadcast_to, expand_dims, permute, reshape, squeeze
 from adjoint.runtime.gradients.grad import grad
+from adjoint.runtime.memory.finite_results import finite_ok
 from adjoint.runtime.tensor.run_time_checks import Range, checked_on_host, emitting, needs_values
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
@@ -41,10 +42,8 @@ def ctc_loss(
     reduction       "none": [n]; "sum"; "mean": the mean of the losses divided by their targets' lengths, at least 1
     zero_infinity   whether a target that does not fit into its sequence has loss 0, not infinity
 
-    Returns the loss and the logarithms of the forward probabilities [n, t, 2 s + 1], -inf beyond the lengths, without a gradient.
-
     Returns the loss and the logarithms of the forward probabilities [n, t, 2 s + 1], -inf beyond the lengths; these have no gradient.
-    RuntimeError) for lengths that are too large and for targets that are no classes.
+    ArgumentMistake (a ValueError and a RuntimeError) for lengths that are too large and for targets that are not classes.
     """
     op = "CTCLoss"
     x, labels = operand(op, log_probs, "log_probs"), indices_argument(op, "targets", targets)
@@ -75,17 +74,20 @@ def ctc_loss(
     checked_on_host(_check(steps, longest, classes), labels, steps_held, held, conditions=fits)
     labels, steps_held, held = (given.astype(I64, copy=False) for given in (labels, steps_held, held))
 
-    losses, rows = _alignments(x, labels, steps_held, held, void)
-    if zeroed:
-        losses = where(isinf(losses), constant(0.0, x.dtype), losses)
+    with finite_ok():  # minus infinity is the logarithm of the probability of what is impossible
+        logarithms, rows = _alignments(x, labels, steps_held, held, void)
+        losses = where(isinf(logarithms), constant(0.0, x.dtype), -logarithms) if zeroed else None
+        table = concat([expand_dims(row, 1) for row in rows], 1)
+        here = logical_and(apply(made(Iota, tensor(I64, (1, steps, 1)), 1)) < reshape(steps_held, (n, 1, 1)),
+                           apply(made(Iota, tensor(I64, (1, 1, 2 * longest + 1)), 2)) <= reshape(held * 2, (n, 1, 1)))
+        table = stop_gradient(where(here, table, constant(-math.inf, x.dtype)))
+    if losses is None:
+        losses = -logarithms
     if kind == "mean":
         losses = mean(losses / where(held > 0, held, 1).astype(x.dtype))
     elif kind == "sum":
         losses = sum(losses)
-    table = concat([expand_dims(row, 1) for row in rows], 1)
-    here = logical_and(apply(made(Iota, tensor(I64, (1, steps, 1)), 1)) < reshape(steps_held, (n, 1, 1)),
-                       apply(made(Iota, tensor(I64, (1, 1, 2 * longest + 1)), 2)) <= reshape(held * 2, (n, 1, 1)))
-    return losses, stop_gradient(where(here, table, constant(-math.inf, x.dtype)))
+    return losses, table
 
 
 def _check(steps: int, longest: int, classes: int) -> Any:
@@ -104,7 +106,7 @@ def _check(steps: int, longest: int, classes: int) -> Any:
 def _alignments(
     x: Tensor, labels: Tensor, steps_held: Tensor, held: Tensor, void: int, *, merged: bool = True
 ) -> tuple[Tensor, list[Tensor]]:
-    """Return the negative logarithms [n] of the probabilities of the labels, and the forward ones [n, 2 s + 1] of each step; all in Int64.
+    """Return the logarithms [n] of the probabilities of the labels, and the forward ones [n, 2 s + 1] of each step; all indices are Int64.
 
     merged  whether a label may last several steps; else each step gives another label or a blank
     """
@@ -135,7 +137,7 @@ def _alignments(
         rows.append(alpha)
     last = expand_dims(held * 2, 1)
     ends = logaddexp(gather_elements(alpha, 1, last), where(last > 0, gather_elements(alpha, 1, where(last > 0, last - 1, 0)), nothing))
-    return -squeeze(ends, 1), rows
+    return squeeze(ends, 1), rows
 
 
 def ctc_loss_of_scores(
@@ -195,8 +197,10 @@ def ctc_loss_of_scores(
     held, counted = sum(keeps.astype(I64), 1), lengths.astype(I64)
 
     def losses(given: Tensor) -> Tensor:
-        found = _alignments(log_softmax(given, 2), packed, counted, held, classes - 1, merged=merged)[0]
-        return where(isinf(found), constant(math.inf, given.dtype), found)
+        probabilities = log_softmax(given, 2)
+        with finite_ok():  # as in `ctc_loss`
+            found = _alignments(probabilities, packed, counted, held, classes - 1, merged=merged)[0]
+        return where(isinf(found), constant(math.inf, given.dtype), -found)
 
     return losses(scores), stop_gradient(grad(lambda given: sum(losses(given)))(scores))
 

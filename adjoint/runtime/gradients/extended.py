@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from adjoint.runtime.execution.recording import Recording
 from adjoint.runtime.gradients.trie import Chain
+from adjoint.runtime.memory.finite_results import finite_ok
 from adjoint.runtime.memory.machine import Memory
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
@@ -37,8 +38,12 @@ class Extended:
         self.recording.kept |= {self.chain.values[slot - self.first]}
 
     def values(self) -> Iterator[tuple[int, Tensor]]:
-        """Compute all values of these ops again; yield (slot, tensor) for each value that has a slot (value number) on the tape."""
+        """Compute all values of these ops again; yield (slot, tensor) for each value that has a slot (value number) on the tape.
+
+        They are not checked: what is not finite was allowed, or was found when they were computed first.
+        """
         recording = self.recording
-        memories = recording.compute(self.given)
+        with finite_ok():
+            memories = recording.compute(self.given)
         for filled, number in enumerate(self.chain.values, self.first):
             yield filled, wrap(recording.types[number], memories[number])

@@ -101,7 +101,7 @@ def judge(launched: Observation, infinity: bool) -> BaseException | None:
     node = launched.node
     within = None if node is None else made_in(node.loc)
     gradient = node is not None and is_gradient(node.loc)
-    if within is not None and within.finite_ok and not gradient:
+    if node is not None and _is_allowed(node):
         return None
     if _thread.awaiting is not None:
         return _late()  # None: more of the same step
@@ -187,6 +187,8 @@ def _failure(launched: Observation, infinity: bool, now: Progress) -> FloatingPo
             continue
         holder = "" if buffer is None or is_fine(x, infinity) else holder_of(buffer)
         lines.append(f"  operand {i}: {_described(x)}{f', in {holder}' if holder else ''}")
+    if infinity and not np.isnan(bad).any() and any(np.isinf(x).any() for x in found.operands if x.dtype.kind == "f"):
+        lines.append("  if it is meant, as in a mask: allow it with `with watch.finite_ok():`")
     raised = FloatingPointError("\n".join(lines))
     # In eager mode the traceback shows the line.
     if found.node is not None and (text := placed(found.node.loc)):
@@ -212,10 +214,15 @@ def _in_fused(node: Node, operands: Sequence[_Array], buffers: Sequence[Any], in
             made = inner.op.reference(*given)
         type_ = tensor_type(inner.result)
         known[inner.result] = to_compute(from_compute(made, type_.dtype), type_.dtype)
-        if not is_fine(known[inner.result], infinity):
+        if not is_fine(known[inner.result], infinity) and not _is_allowed(inner):
             from_outside = [None if isinstance(x, Literal) else memory.get(x) for x in inner.operands]
             return _Found(inner.op, inner, given, from_outside, [known[inner.result]], (type_,))
     return None
+
+
+def _is_allowed(node: Node) -> bool:
+    """Return True for an operator in a `finite_ok` block, but not for one of its gradient."""
+    return made_in(node.loc).finite_ok and not is_gradient(node.loc)
 
 
 def _constant(x: Literal) -> _Array:

@@ -139,6 +139,48 @@ def test_the_gradient_of_such_a_region_is_checked(gradient: Any) -> None:
             gradient(Tensor([1.0, 0.0]))
 
 
+@pytest.mark.parametrize("wrap", [lambda function: function, jit], ids=["eager", "graph"])
+def test_infinities_that_the_library_makes_on_purpose(wrap: Any) -> None:
+    """Masks of attention, and the logarithm of the probability of what is impossible."""
+    attention, ctc = nn.MultiheadAttention(4, 2), nn.CTCLoss()
+    x, scores = ops.ones((3, 2, 4)), ops.ones((3, 1, 3))
+    later = Tensor(np.triu(np.ones((3, 3), bool), 1))
+
+    def attend(x: Any, mask: Any) -> Any:
+        return attention(x, x, x, attn_mask=mask)[0].sum()
+
+    def spell(scores: Any) -> Any:
+        return ctc(ops.log_softmax(scores, 2), Tensor([[1]]), Tensor([2]), Tensor([1]))
+
+    attending, spelling = ms.grad(wrap(attend)), ms.grad(wrap(spell))
+    with watch.check_finite():
+        for _ in range(4):
+            attending(x, later)
+            attending(x, Tensor(np.where(later.asnumpy(), -np.inf, 0).astype(np.float32)))
+            spelling(scores)
+            ms.numpy.nanmax(x)
+    with pytest.raises(FloatingPointError, match="For 'Softmax'"), watch.check_finite():
+        wrap(attend)(x, later | True)  # a row without anything
+
+
+def test_the_operator_in_a_fused_kernel_that_is_at_fault() -> None:
+    @jit
+    def function(x: Any) -> Any:
+        with watch.finite_ok():
+            mask = ops.where(x > 1.0, x, -np.inf)
+        return ops.exp(mask) * ops.log(x)
+
+    for _ in range(4):
+        function(Tensor([1.0, 2.0]))
+        with pytest.raises(FloatingPointError, match="For 'Log'"), watch.check_finite():
+            function(Tensor([-1.0, 2.0]))
+
+
+def test_an_infinity_of_the_program_may_be_meant() -> None:
+    with pytest.raises(FloatingPointError, match="allow it with `with watch"), watch.check_finite():
+        ops.masked_fill(Tensor([1.0, 2.0]), Tensor([True, False]), -np.inf)
+
+
 def test_the_setting_checks_all_threads() -> None:
     failed: list[BaseException] = []
 
