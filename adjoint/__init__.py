@@ -148,6 +148,7 @@ _DEVICES = (
 )
 LOADED_WHEN_USED: dict[str, str] = {
     "amp": "adjoint.amp", "common": "adjoint.common", "communication": "adjoint.communication", "context": "adjoint.context",
+    "experimental": "adjoint.experimental",
     "dtype": "adjoint.dtype",
     "RowTensor": "adjoint.common.sparse_tensor", "tensor": "adjoint.common.tensor",
     **dict.fromkeys(("load_checkpoint", "load_param_into_net", "save_checkpoint"), "adjoint.runtime.checkpoints.checkpoint"),

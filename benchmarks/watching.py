@@ -50,27 +50,25 @@ def jitted_step(net: nn.Cell) -> Callable[[], Any]:
 def measure(step: Callable[[], Any], watched: Callable[[], AbstractContextManager[Any]], seconds: float) -> tuple[float, float]:
     """Return the best time of a step that is not watched, in microseconds, and the median ratio of the times."""
 
-    def turn(found: Any = None) -> float:
+    def turn() -> float:
         begin = time.process_time()
         for _ in range(STEPS):
             step()
-            if isinstance(found, watch.TrainingStatistics):
-                found.step()
         return (time.process_time() - begin) / STEPS * 1e6
 
     for _ in range(10):  # until fused kernels are there, too
         turn()
-        with watched() as found:
-            turn(found)
+        with watched():
+            turn()
     time.sleep(2)
     plain: list[float] = []
     ratios: list[float] = []
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         plain.append(turn())
-        with watched() as found:
-            turn(found)  # the first sampled steps of a block
-            ratios.append(turn(found) / plain[-1])
+        with watched():
+            turn()  # the first sampled steps of a block
+            ratios.append(turn() / plain[-1])
     return min(plain), statistics.median(ratios)
 
 

@@ -160,7 +160,8 @@ def check_gradients(fn: Any, *inputs: Any, order: int = 2, rtol: float | None = 
     order   1: the gradient; 2: that of the gradient as well
     rtol    the fraction by which a gradient may differ from differences; by default 1e-6 for float64, 1e-3 for float32, 3e-2 for float16
             and 1e-1 for bfloat16, of the least precise input or Parameter
-    atol    the error that each element may have besides; by default `rtol` times a thousandth of the largest gradient
+    atol    the error that each element may have besides; by default `rtol` times a thousandth of the largest gradient.  A mistake that is
+            smaller than `rtol` times the largest gradient is not found
 
     The gradient is computed as the program computes it, with its dtypes, hooks and bprops; the differences are those of the recorded
     operators in float64, along a random direction of each input, then element by element where that fails.  Then each operator, bprop and

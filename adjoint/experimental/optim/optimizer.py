@@ -10,6 +10,7 @@ from adjoint.ir.types import F32, I32, DType
 from adjoint.nn.checks import least
 from adjoint.nn.optim.optimizer import require_gradients
 from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.inspection.training import in_use, optimizer_made, stepped
 from adjoint.runtime.tensor.filled import full
 from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
 from adjoint.runtime.tensor.tensor import Tensor, constant
@@ -112,10 +113,13 @@ class Stepwise(Optimizer):
     def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]):
         super().__init__(params, defaults)
         self.step_t = Parameter(Tensor(0, I32), name="step_t")
+        in_use(self, "step_t")
+        optimizer_made(self)
 
     def construct(self, gradients: Any) -> bool:
         gradients = tuple(gradients) if isinstance(gradients, (tuple, list)) else (gradients,)
         require_gradients(type(self).__name__, self.parameters, gradients)
+        in_use(self, "step_t")
         self.step_t.overwrite(self.step_t + 1)
         for number, group in enumerate(self.param_groups):
             rate = group["lr"] if isinstance(group["lr"], Tensor) else constant(float(group["lr"]), F32)
@@ -125,6 +129,7 @@ class Stepwise(Optimizer):
                         for dtype in dtypes}
             for index in range(begin, end):
                 self._step(group, index, gradients[index], settings)
+        stepped(self)
         return True
 
     def _step(self, group: Mapping[str, Any], index: int, gradient: Tensor, settings: Mapping[DType, Sequence[Any]]) -> None:

@@ -15,9 +15,9 @@ from adjoint.nn.optim.traced_steps import TracedSteps
 from adjoint.ops.composite import HyperMap, Map
 from adjoint.ops.primitives import effects
 from adjoint.runtime.cells.cell import Cell
-from adjoint.runtime.inspection.training import in_use
+from adjoint.runtime.inspection.training import in_use, optimizer_made, stepped, steps_seen
 from adjoint.runtime.process import graph_mode
-from adjoint.runtime.process.tracer import state
+from adjoint.runtime.process.tracer import emitter, state
 from adjoint.runtime.tensor.filled import full
 from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
 from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host
@@ -104,6 +104,7 @@ class Optimizer(Cell):
             raise ValueError(f"For '{name}', the argument 'params' must not be empty.")
         self.global_step = Parameter(Tensor([0], I32), name="global_step")
         in_use(self, "global_step")
+        optimizer_made(self)
         grouped = isinstance(items[0], dict)
         self.is_group = grouped
         if grouped:
@@ -333,15 +334,23 @@ class Optimizer(Cell):
         if self._direct and state.tracer is None and not (graph_mode.mode and not state.eager):
             in_use(self, "global_step")
             if len(args) == 1 and not kwargs and self._whole is not None and self._whole.take(self, args[0]):
+                stepped(self)
                 return (True,) * len(self._parameters)
-            return self.construct(*args, **kwargs)
-        return super().__call__(*args, **kwargs)
+            call: Any = self.construct
+        else:
+            call = super().__call__
+        seen = steps_seen()
+        found = call(*args, **kwargs)
+        if steps_seen() == seen and emitter() is None:  # a subclass's `construct` that does not call the one below
+            stepped(self)
+        return found
 
     def construct(self, gradients: Any) -> tuple[bool, ...]:
         in_use(self, "global_step")
         gradients = tuple(gradients) if isinstance(gradients, (tuple, list)) else (gradients,)
         self._check(gradients)
         self._update(gradients, self._settings())
+        stepped(self)
         return (True,) * len(self._parameters)
 
     def _update(self, gradients: Sequence[Tensor], settings: Mapping[tuple[_Group, DType], tuple[Tensor, Tensor]]) -> None:

@@ -5,6 +5,8 @@ result to a tensor of its own.  Gradients of parameters are followed where they 
 run.  In a function that is made into a graph they are nodes of it, and the C call that runs the graph computes them beside the values.
 A graph depends on whether the step is sampled.  It has one form for sampled steps and one for the others, each made once, and the switch
 between them leaves the guards valid (`Epoch.switch`).
+
+A step ends when the optimisers of the network have taken theirs, which they announce (`training.stepped`), also from graphs.
 """
 
 from __future__ import annotations
@@ -13,17 +15,19 @@ import math
 import weakref
 from collections.abc import Sequence
 from types import MethodType
-from typing import Any, NamedTuple, Protocol, Self, cast
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, cast
 
 import numpy as np
 
 from adjoint.foundation.diagnostics import At, user_place
+from adjoint.foundation.locking import Lock
 from adjoint.ir.op import made
 from adjoint.ir.ops.statistics import Statistics
 from adjoint.ir.types import F32, F64, TensorType
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.gradients.grad import gradient_followers
 from adjoint.runtime.gradients.no_grad import no_grad
+from adjoint.runtime.inspection.training import optimizers_of, step_followers, trains
 from adjoint.runtime.memory.finite_results import checked, finite_ok
 from adjoint.runtime.memory.machine import ffi, machine
 from adjoint.runtime.memory.op_plans import plan_for
@@ -83,34 +87,63 @@ class Sink(Protocol):
 
 
 class _Sampling:
-    """Whether the step that runs is sampled; a state of the process, as of which each graph has one form.
+    """Whether the step of a network that runs is sampled; graphs have a form for each of both.
 
-    owner  the TrainingStatistics whose block is open; None if none is
+    There is one for each network, as long as the network exists, so that its graphs serve later blocks as well.
+
+    on          True in a sampled step
+    parameters  the statistics of each Parameter, by id
     """
 
+    _count = 0
+    _fractions: ClassVar[set[float]] = {2.0**-k for k in range(1, 17)}
+    """Fractions for `Epoch.switch` that no open block has."""
+
     def __init__(self) -> None:
+        _Sampling._count += 1
         self.on = False
-        self.owner: TrainingStatistics | None = None
+        self.parameters: dict[int, _OfParameter] = {}
+        self._fraction: float | None = None
+        self._setting = f"statistics of network {_Sampling._count}", lambda _: self.on
+
+    @classmethod
+    def of(cls, net: Cell) -> _Sampling:
+        known = _samplings.get(net)
+        if known is None:
+            known = _samplings[net] = cls()
+        return known
+
+    def is_on(self) -> bool:
+        """Return True if the step that runs is sampled; a graph that is being made then depends on it."""
+        graph = emitter()
+        if graph is not None:
+            name, read = self._setting
+            graph.read_setting(read, name)
+        return self.on
+
+    def begin(self) -> None:
+        """Begin a block."""
+        with _lock:
+            self._fraction = _Sampling._fractions.pop() if _Sampling._fractions else None
+
+    def end(self) -> None:
+        self.switch(False)
+        with _lock:
+            epoch.move()  # its numbers with the fraction do not come again
+            if self._fraction is not None:
+                _Sampling._fractions.add(self._fraction)
 
     def switch(self, on: bool) -> None:
         if on is not self.on:
             self.on = on
-            epoch.switch(on)
+            if self._fraction is None:
+                epoch.move()
+            else:
+                epoch.switch(on, self._fraction)
 
 
-_sampling = _Sampling()
-
-
-def _is_sampled() -> bool:
-    """Return True if the step that runs is sampled; a graph that is being made then depends on it."""
-    graph = emitter()
-    if graph is not None:
-        graph.read_setting(_read, "statistics")
-    return _sampling.on
-
-
-def _read(name: str) -> bool:
-    return _sampling.on
+_samplings: weakref.WeakKeyDictionary[Cell, _Sampling] = weakref.WeakKeyDictionary()
+_lock = Lock()
 
 
 class _Series:
@@ -156,15 +189,15 @@ class _OfCell:
     There is one for each cell, as long as the cell exists, so that graphs which depend on the `construct` serve later blocks as well.
     """
 
-    def __init__(self, path: str, cell: Cell):
-        self.series, self._before = _Series(f"output.{path}"), cell.__dict__.get("construct")
+    def __init__(self, path: str, cell: Cell, sampling: _Sampling):
+        self.series, self._before, self._sampling = _Series(f"output.{path}"), cell.__dict__.get("construct"), sampling
         series, before, reference = self.series, self._before, weakref.ref(cell)
 
         def watched(*args: Any, **kwargs: Any) -> Any:
             own, graph = reference(), emitter()
             construct = MethodType(cast(Any, type(own)).construct, own) if before is None else before
             output = construct(*args, **kwargs) if graph is None else graph.call(construct, args, kwargs)
-            if _sampling.on if graph is None else _is_sampled():
+            if sampling.is_on():
                 series.place = user_place(user_location() if graph is None else graph.loc) or series.place
                 series.compute(output)
             return output
@@ -172,11 +205,14 @@ class _OfCell:
         self.construct = watched
 
     @classmethod
-    def of(cls, path: str, cell: Cell) -> _OfCell:
-        """Return that of a cell, for its present `construct`."""
-        known = _of_cells.get(cell)
-        if known is None or known._before is not cell.__dict__.get("construct"):
-            known = _of_cells[cell] = cls(path, cell)
+    def of(cls, path: str, cell: Cell, sampling: _Sampling) -> _OfCell:
+        """Return that of a cell, for its present `construct`.  RuntimeError if a block that is open watches the cell."""
+        known, construct = _of_cells.get(cell), cell.__dict__.get("construct")
+        if known is not None and known.construct is construct:
+            raise RuntimeError(f"For 'statistics', the cell '{path}' is watched by another block. Give several "
+                               "outputs as a list, `to=[...]`, or watch the cell that contains both.")
+        if known is None or known._before is not construct or known._sampling is not sampling:
+            known = _of_cells[cell] = cls(path, cell, sampling)
         return known
 
     def begin(self, cell: Cell) -> None:
@@ -196,22 +232,22 @@ _of_cells: weakref.WeakKeyDictionary[Cell, _OfCell] = weakref.WeakKeyDictionary(
 class _OfParameter:
     """The statistics of one Parameter, its gradient and its change, and its numbers before the step.
 
-    There is one for each Parameter, as long as it exists, as for cells.
+    There is one for each Parameter of a network, as long as it exists, as for cells.
     """
 
-    def __init__(self, parameter: Parameter):
+    def __init__(self, parameter: Parameter, known: dict[int, _OfParameter]):
         name, key = parameter.name, id(parameter)
         self.gradient, self.value = _Series(f"gradient.{name}"), _Series(f"value.{name}")
         self.before, self.change = _Series(f"before.{name}"), _Series(f"change.{name}")
         self.copy = wrap(parameter.type, machine().allocate(parameter.type.nbytes))
-        self._reference = weakref.ref(parameter, lambda _: _of_parameters.pop(key, None))
+        self._reference = weakref.ref(parameter, lambda _: known.pop(key, None))
 
     @classmethod
-    def of(cls, parameter: Parameter) -> _OfParameter:
+    def of(cls, parameter: Parameter, sampling: _Sampling) -> _OfParameter:
         """Return that of a Parameter, for its present type."""
-        known = _of_parameters.get(id(parameter))
+        known = sampling.parameters.get(id(parameter))
         if known is None or known.copy.type is not parameter.type:
-            known = _of_parameters[id(parameter)] = cls(parameter)
+            known = sampling.parameters[id(parameter)] = cls(parameter, sampling.parameters)
         return known
 
     def begin(self, parameter: Parameter) -> None:
@@ -220,14 +256,10 @@ class _OfParameter:
 
     def compute(self, parameter: Parameter) -> None:
         """Compute the statistics after a step."""
-        with no_grad():
+        with no_grad(), finite_ok():
             self.value.compute(parameter)
             self.before.compute(self.copy)
             self.change.compute(parameter - self.copy)
-
-
-_of_parameters: dict[int, _OfParameter] = {}
-"""By id of the Parameter."""
 
 
 def _row(step: int, kind: str, name: str, numbers: Sequence[float], place: At | None, update: float = math.nan) -> StatisticsRow:
@@ -240,42 +272,80 @@ class TrainingStatistics:
 
     rows    the rows of all sampled steps, oldest first
     latest  those of the last sampled step
+    _is_told     True after the first call of `step`: then no step ends by itself
+    _has_ended   True once an optimiser has taken a step
+    _optimizers  those that are to take a step before the step of the network ends
+    _stepped     those of them that have taken it
     """
 
     def __init__(self, net: Cell, every: int, sinks: Sequence[Sink] = ()):
         self.rows: list[StatisticsRow] = []
         self.latest: list[StatisticsRow] = []
         self._net, self._every, self._sinks, self._taken = net, every, sinks, 0
+        self._sampling = _Sampling.of(net)
         self._cells: list[tuple[str, Cell, _OfCell]] = []
         self._parameters: list[tuple[Parameter, _OfParameter]] = []
+        self._is_told, self._has_ended = False, False
+        self._optimizers, self._stepped = weakref.WeakSet[Any](), weakref.WeakSet[Any]()
 
     def __enter__(self) -> Self:
-        if _sampling.owner is not None:
-            raise RuntimeError("For 'statistics', a block is open already: one network is watched at a time.")
-        _sampling.owner = self
         named = [(path or type(cell).__name__, cell) for path, cell in self._net.cells_and_names()]
-        self._cells = [(path, cell, _OfCell.of(path, cell)) for path, cell in named]
-        self._parameters = [(each, _OfParameter.of(each)) for each in self._net.get_parameters() if each.dtype.is_float]
-        for _, cell, of in self._cells:
-            of.begin(cell)
+        self._cells = [(path, cell, _OfCell.of(path, cell, self._sampling)) for path, cell in named]
+        self._parameters = [(each, _OfParameter.of(each, self._sampling)) for each in self._net.get_parameters() if each.dtype.is_float]
+        self._optimizers.update(optimizers_of(self._sampling.parameters))
         gradient_followers.append(self._follow)
+        step_followers.append(self._optimizer_stepped)
+        for _, cell, of in self._cells:
+            of.begin(cell)  # moves the epoch
+        self._sampling.begin()
         self._begin()
         return self
 
     def __exit__(self, kind: object, raised: object, traceback: object) -> None:
-        _sampling.switch(False)
-        _sampling.owner = None
+        if kind is None and not self._taken and any(of.series.taken() for _, _, of in self._cells):
+            self.step()  # a forward pass alone
         gradient_followers.remove(self._follow)
+        step_followers.remove(self._optimizer_stepped)
         for _, cell, of in self._cells:
             of.end(cell)
+        self._sampling.end()
         for sink in self._sinks:
             sink.close()
 
     def step(self) -> None:
-        """End a training step: collect its statistics if it was sampled.  Call it after each step of the optimiser."""
+        """End a training step: collect its statistics if it was sampled.
+
+        The steps of optimisers that update Parameters of the network end by themselves.  Call it for other ones, such as those of a loop
+        that updates the Parameters itself, or of optimisers that take turns; from the first call on, no step ends by itself.
+        """
+        if not self._is_told:
+            self._is_told = True
+            if self._has_ended:
+                return  # this is the step that has just ended
+        self._end()
+
+    def _optimizer_stepped(self, optimizer: Any) -> None:
+        """End the step if all optimisers of the network have taken theirs."""
+        if self._is_told or not trains(optimizer, self._sampling.parameters):
+            return
+        self._has_ended = True
+        self._optimizers.add(optimizer)
+        if optimizer in self._stepped:  # the others take none, or fewer: this one has taken two, and the sample of the first is of no use
+            self._optimizers.intersection_update([optimizer])
+            self._stepped.clear()
+            self._taken += 2
+            if self._sampling.on or self._taken % self._every < 2:
+                self._begin()
+            return
+        self._stepped.add(optimizer)
+        if self._optimizers <= self._stepped:
+            self._stepped.clear()
+            self._end()
+
+    def _end(self) -> None:
         self._taken += 1
-        if _sampling.on:
-            _sampling.switch(False)
+        if self._sampling.on:
+            self._sampling.switch(False)
             self.latest = self._collected()
             self.rows += self.latest
             for sink in self._sinks:
@@ -289,14 +359,15 @@ class TrainingStatistics:
             of.series.forget()
         for parameter, of in self._parameters:
             of.begin(parameter)
-        _sampling.switch(True)
+        self._sampling.switch(True)
 
     def _follow(self, parameters: Sequence[Any], gradients: Sequence[Tensor]) -> None:
-        if _is_sampled():
-            for parameter, gradient in zip(parameters, gradients, strict=True):
-                found = _of_parameters.get(id(parameter))
-                if found is not None:
-                    found.gradient.compute(gradient)
+        known = self._sampling.parameters
+        followed = [(found, gradient) for parameter, gradient in zip(parameters, gradients, strict=True)
+                    if (found := known.get(id(parameter))) is not None]
+        if followed and self._sampling.is_on():
+            for found, gradient in followed:
+                found.gradient.compute(gradient)
 
     def _collected(self) -> list[StatisticsRow]:
         for parameter, of in self._parameters:

@@ -30,7 +30,6 @@ def statistics(net: Cell, every: int = 10, to: str | os.PathLike[str] | Sequence
     with adjoint.watch.statistics(net, every=10, to=["table", "run.jsonl"]) as found:
         for data, label in batches:
             step(data, label)
-            found.step()
 
     net    the network
     every  the first step is sampled, and then each of this many
@@ -38,8 +37,12 @@ def statistics(net: Cell, every: int = 10, to: str | os.PathLike[str] | Sequence
            `.jsonl`, one JSON object a line; a file that ends in `.png`, norms over the steps, which needs matplotlib; a directory, for
            TensorBoard, which needs the extra `summary`.  `found.rows` has the rows in any case
 
-    The tensor of an output is the first one if a cell returns several; of several calls in a step the last one counts, for gradients too.
-    The numbers of the run keep their bits.  TypeError and ValueError for arguments that do not fit, ImportError where a package is missing.
+    A step ends when the optimisers of the network have taken theirs; where no optimiser does, or several take turns, call `found.step()`.
+    Without a step, the block is one.  The tensor of an output is the first one if a cell returns several; of several calls in a step the
+    last one counts, for gradients too.  The numbers of the run keep their bits.
+
+    Several networks may be watched at a time, in several threads as well, but each cell by one block: RuntimeError for another one.
+    TypeError and ValueError for arguments that do not fit, ImportError where a package is missing.
     """
     if not isinstance(net, Cell):
         raise TypeError(f"For 'statistics', the 'net' must be a Cell, but got {type(net).__name__}.")

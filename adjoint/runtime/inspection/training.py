@@ -1,50 +1,109 @@
 """How far training is: the steps that an optimiser has taken, and the loss scalers that are in use.
 
-Optimisers and loss scalers announce themselves here when they are used, so that an observer can name the training step.
+Optimisers and loss scalers announce themselves here when they are used, so that an observer can name the training step.  Optimisers
+announce the end of each step as well, also in graphs, while somebody follows it.
 """
 
 from __future__ import annotations
 
+import functools
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 from adjoint.foundation.dataclass import dataclass
 from adjoint.runtime.memory.machine import number_of
 from adjoint.runtime.process.tracer import emitter
 
-__all__ = ["Progress", "in_use", "progress", "unscaled"]
+__all__ = [
+    "Progress", "in_use", "optimizer_made", "optimizers_of", "progress", "step_followers", "stepped", "steps_seen", "trains", "unscaled",
+]
 
-_STEPS = "global_step"
-"""The attribute of optimisers that counts their steps."""
+_STEPS = ("global_step", "step_t")
+"""The attributes of optimisers that count their steps."""
 
 _Part = tuple[weakref.ref[Any], str]
 """An optimiser or a loss scaler, and the name of its attribute with the number of steps, or with the scale."""
 
 
 class _Thread(threading.local):
-    """The optimiser that this thread has made or used last, and the loss scaler that it is using, outside of graphs."""
+    """The optimiser that this thread has made or used last, and the loss scaler that it is using, outside of graphs.
+
+    steps  how many steps of optimisers were announced in this thread
+    """
 
     optimizer: _Part | None = None
     scaler: _Part | None = None
+    steps: int = 0
 
 
 _thread = _Thread()
+step_followers: list[Callable[[Any], None]] = []
+"""Functions that are called with an optimiser after each of its steps, also when a graph takes it.  After a change call `epoch.move`:
+graphs are made with or without the call.
+"""
+
+
+_optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
+"""The optimisers that were made and still exist."""
+
+
+def optimizer_made(optimizer: Any) -> None:
+    """Note a new optimiser."""
+    _optimizers.add(optimizer)
+
+
+def trains(optimizer: Any, parameters: Container[int]) -> bool:
+    """Return True if an optimiser updates one of the Parameters with these ids."""
+    return any(id(parameter) in parameters for parameter in optimizer.parameters)
+
+
+def optimizers_of(parameters: Container[int]) -> list[Any]:
+    """Return the optimisers that update one of the Parameters with these ids."""
+    return [optimizer for optimizer in list(_optimizers) if trains(optimizer, parameters)]
 
 
 def in_use(part: Any, attribute: str) -> None:
     """Note that an optimiser is made or used, or a loss scaler is used, in eager mode or in the graph that is being made.
 
-    attribute  the name of the attribute with its number of steps, `global_step`, or with its scale; a Parameter
+    attribute  the name of the attribute with its number of steps, `global_step` or `step_t`, or with its scale; a Parameter
     """
     graph = emitter()
     if graph is not None:
         graph.trains_with(weakref.ref(part), attribute)
-    elif attribute == _STEPS:
+    elif attribute in _STEPS:
         _thread.optimizer = weakref.ref(part), attribute
     else:
         _thread.scaler = weakref.ref(part), attribute
+
+
+def stepped(optimizer: Any) -> None:
+    """Note that an optimiser has taken a step, in eager mode or in the graph that is being made."""
+    graph = emitter()
+    if graph is None:
+        _thread.steps += 1
+        for follow in tuple(step_followers):
+            follow(optimizer)
+        return
+    graph.read_setting(_is_followed, "steps of optimisers")
+    if step_followers:
+        graph.effect("step", functools.partial(_stepped, weakref.ref(optimizer)), (), shows=True)
+
+
+def _stepped(reference: weakref.ref[Any]) -> None:
+    optimizer = reference()
+    if optimizer is not None:
+        stepped(optimizer)
+
+
+def _is_followed(name: str) -> bool:
+    return bool(step_followers)
+
+
+def steps_seen() -> int:
+    """Return how many steps of optimisers were announced in this thread."""
+    return _thread.steps
 
 
 def unscaled() -> None:
@@ -81,8 +140,8 @@ def progress(parts: Sequence[_Part] = ()) -> Progress:
 
     parts  the optimisers and loss scalers of the graph that is running; where it has none, that of this thread counts
     """
-    of_steps = [part for part in parts if part[1] == _STEPS] or [part for part in (_thread.optimizer,) if part is not None]
-    of_scales = [part for part in parts if part[1] != _STEPS] or [part for part in (_thread.scaler,) if part is not None]
+    of_steps = [part for part in parts if part[1] in _STEPS] or [part for part in (_thread.optimizer,) if part is not None]
+    of_scales = [part for part in parts if part[1] not in _STEPS] or [part for part in (_thread.scaler,) if part is not None]
     steps = [int(number) for number in _numbers(of_steps)]
     return Progress(tuple(steps), tuple(_numbers(of_scales)), (*of_steps, *of_scales))
 

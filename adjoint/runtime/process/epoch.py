@@ -19,7 +19,7 @@ class _Life(Protocol):
 class _Epoch:
     """Counts the changes on which graphs depend; there is one object, `epoch`, for the process.
 
-    now  the present number; it stands for one state, even with several threads.  It is whole, or has the half of `switch`
+    now  the present number; it stands for one state, even with several threads.  It is whole but for the fractions of `switch`
     log  a function that is called with the object and the attribute of each change; None unless a function is made into a graph while other
         threads run
 
@@ -42,13 +42,14 @@ class _Epoch:
         if self.log is not None:
             self.log(changed, name)
 
-    def switch(self, on: bool) -> None:
-        """Change the number for a state that is switched on and off, to which nothing else adds: the number before returns with the state
-        before, so that graphs of both states need no check of their guards.
+    def switch(self, on: bool, fraction: float) -> None:
+        """Change the number for a state that is switched on and off: the number before returns with the state before, so that graphs of
+        both states need no check of their guards.
 
-        on  True to add a half to the number, False to take it away; never twice the same
+        on        True to add the fraction to the number, False to take it away; never twice the same
+        fraction  1/2, 1/4, ..., 2**-16: one that no other state has.  Call `move` before another state gets it
         """
-        self.now += 0.5 if on else -0.5
+        self.now += fraction if on else -fraction
         if self.log is not None:
             self.log(None, None)
 

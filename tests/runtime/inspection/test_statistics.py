@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import threading
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 
 import adjoint as ms
 from adjoint import Tensor, jit, jit_stats, nn, watch
+from adjoint.experimental import optim as experimental
 from adjoint.runtime.inspection.statistics_output import mark
 from adjoint.runtime.memory.machine import machine
 
@@ -93,14 +95,17 @@ def by_hooks() -> tuple[list[Any], dict[tuple[int, str, str], list[float]]]:
     return losses, {key: value for key, value in found.items() if key[0] % EVERY == 1}
 
 
-@pytest.mark.parametrize("way", ["eager", "jit", "jitted loss", "graph mode"])
-def test_the_numbers_that_hooks_give(way: str) -> None:
+@pytest.mark.parametrize("way, told", [("eager", True), ("eager", False), ("jit", True), ("jit", False), ("jitted loss", True),
+                                       ("graph mode", False)])
+def test_the_numbers_that_hooks_give(way: str, told: bool) -> None:
+    """The steps end by themselves, or when they are told to."""
     losses, expected = by_hooks()
     net, call, _ = training(way)
     with watch.statistics(net, EVERY) as found:
         for loss in losses:
             assert call().asnumpy() == loss  # the same bits
-            found.step()
+            if told:
+                found.step()
     rows = {(row.step, row.kind, row.name): row for row in found.rows}
     assert rows.keys() == expected.keys() and found.latest == found.rows[-len(found.latest) :]
     for key, row in rows.items():
@@ -125,19 +130,20 @@ def test_a_graph_is_made_once_for_sampled_steps_and_once_for_the_others(way: str
 
 
 @pytest.mark.skipif(machine().kernels is None, reason="without a C compiler graphs call Python for each op")
-def test_graphs_call_no_python_for_a_value() -> None:
+def test_graphs_call_python_at_the_end_of_a_step_alone() -> None:
     net, call, _ = training("jit")
     with watch.statistics(net, 1) as found:
         for _ in range(6):
             call()
             found.step()
-        files: list[str] = []
-        sys.setprofile(lambda frame, event, _: files.append(frame.f_code.co_filename) if event == "call" else None)
+        called: list[str] = []
+        sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name)
+                       if event == "call" and frame.f_code.co_filename.endswith(("/statistics.py", "/training.py")) else None)
         try:
             call()
         finally:
             sys.setprofile(None)
-    assert not [file for file in files if file.endswith(("statistics.py", "test_statistics.py")) and file != __file__]
+    assert called == ["_stepped", "stepped", "_optimizer_stepped"]
 
 
 def test_dtypes_and_numbers_that_are_not_finite() -> None:
@@ -189,5 +195,71 @@ def test_wrong_arguments() -> None:
                               (ValueError, (net, 0), "'every' must be at least 1"), (TypeError, (net, 1, [3]), "'to' must be 'table'")):
         with pytest.raises(kind, match=said):
             watch.statistics(*given)  # pyright: ignore[reportArgumentType] - wrong on purpose
-    with watch.statistics(net), pytest.raises(RuntimeError, match="a block is open already"), watch.statistics(net):
-        pass
+    for other in (net, nn.SequentialCell(net)):
+        with watch.statistics(net), pytest.raises(RuntimeError, match=r"'(Net|0)' is watched by another block"), watch.statistics(other):
+            pass
+
+
+def test_several_networks_and_threads() -> None:
+    """Each block has the steps of its own network, and each graph is made once for each state of a step."""
+    (first, call, _), (second, other, _) = training("jit"), training("jit")
+    with watch.statistics(first, 2) as found:
+        with watch.statistics(second, 3) as others:
+            both = [threading.Thread(target=lambda step=step: [step() for _ in range(STEPS)]) for step in (call, other)]
+            for each in both:
+                each.start()
+            for each in both:
+                each.join()
+        call()
+        other()
+    assert {row.step for row in found.rows} == {1, 3, 5, 7} and {row.step for row in others.rows} == {1, 4, 7}
+    plain, eager, _ = training("eager")
+    with watch.statistics(plain, 2) as alone:
+        for _ in range(STEPS):
+            eager()
+    assert [row[:9] for row in alone.rows] == [row[:9] for row in found.rows]
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_several_optimisers(jitted: bool) -> None:
+    """A step ends with the last of the optimisers that take part; one that is not used does not matter for long."""
+    net = Net()
+    ends = [nn.SGD(part.trainable_params(), 0.1) for part in (net.first, net.layers)]
+    unused = nn.Adam(net.trainable_params())
+    gradient = ms.grad(lambda x: (net(x) ** 2).mean(), None, net.trainable_params())
+
+    def step(x: Any) -> None:
+        gradients = gradient(x)
+        ends[0](gradients[:2])
+        ends[1](gradients[2:])
+
+    run = jit(step) if jitted else step
+    with watch.statistics(net, 2) as found:
+        for _ in range(6):
+            run(X)
+    assert unused.global_step == 0 and {row.step for row in found.rows} == {3, 5}
+    assert all(row.update > 0 for row in found.rows if row.kind == "parameter")
+
+
+def test_a_forward_pass_and_an_optimiser_of_ones_own() -> None:
+    class Clipping(nn.SGD):
+        def construct(self, gradients: Any) -> Any:
+            return super().construct(ms.ops.clip_by_value(gradients, -1.0, 1.0))
+
+    class Own(nn.SGD):
+        def construct(self, gradients: Any) -> Any:
+            for parameter, gradient in zip(self.parameters, gradients, strict=True):
+                ms.ops.assign(parameter, parameter - 0.1 * gradient)
+
+    net = Net()
+    with watch.statistics(net) as found:
+        net(X)
+    assert {row.kind for row in found.rows} == {"output", "parameter"}
+    gradients = ms.grad(lambda x: (net(x) ** 2).mean(), None, net.trainable_params())(X)
+    optimizer: Any = None
+    for make in (Clipping, Own, lambda *given: nn.LARS(nn.SGD(*given)), experimental.SGD):
+        optimizer = make(net.trainable_params(), 0.1)
+        with watch.statistics(net, 1) as found:
+            for _ in range(3):
+                optimizer(gradients)
+        assert {row.step for row in found.rows} == {1, 2, 3}, optimizer
