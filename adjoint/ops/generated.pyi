@@ -494,8 +494,9 @@ def igamma(input: Any, other: Any) -> Any:
     The power series up to 1.5 (DLMF 8.7.3); beyond, the trapezoidal rule after an exponential change of variable, from other away
     from the
     mean; in float32 input series or input continued fraction (DLMF 8.11.4, 8.9.2), where input is below 400. The error is below 16
-    units in the last place of float64 where the result is above 0.01; where it is smaller, below 16
-    and 3 for each unit of its logarithm. NaN for input < 0, for other < 0, and where both are 0 or both infinite.
+    units in the last
+    place of float64 where the result is above 0.01; where it is smaller, below 16 and 3 for each unit of its logarithm.
+    NaN for input < 0, for other < 0, and where both are 0 or both infinite.
 
     gradient  ct times the derivative by input, ct * other^(input - 1) e^-other / gamma(input) for other; each summed over the axes
               along which it was broadcast

@@ -542,12 +542,12 @@ static inline float adjoint_inverse_square_f32(float x) { return (float)(1 / ((d
 /* Unlike sqrt, 0 for -0 and infinity for -infinity. */
 static inline float adjoint_square_root_f32(float x) {
     float root = sqrtf(fabsf(x));
-    return (x < 0) & (x > -INFINITY) ? NAN : root;
+    return ((x < 0) & (x > -INFINITY)) ? NAN : root;
 }
 
 static inline float adjoint_inverse_root_f32(float x) {
     float result = (float)(1 / sqrt(fabs((double)x)));
-    return (x < 0) & (x > -INFINITY) ? NAN : result;
+    return ((x < 0) & (x > -INFINITY)) ? NAN : result;
 }
 
 /* sinh x, from a polynomial below 1. Error 0.55. */

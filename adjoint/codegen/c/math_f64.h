@@ -407,7 +407,7 @@ static inline double adjoint_pow_f64(double x, double y) {
 
 /* high + low, or high where that is infinite, NaN or 0 */
 static inline double adjoint_completed_f64(double high, double low) {
-    return (fabs(high) <= 0x1.fffffffffffffp+1023) & (high != 0) ? high + low : high;
+    return ((fabs(high) <= 0x1.fffffffffffffp+1023) & (high != 0)) ? high + low : high;
 }
 
 /* x^y for the y that programs write most often: products, quotients and roots, to whose results what rounding has lost is
@@ -435,7 +435,7 @@ static inline double adjoint_inverse_square_f64(double x) {
 /* Unlike sqrt, 0 for -0 and infinity for -infinity. */
 static inline double adjoint_square_root_f64(double x) {
     double root = sqrt(fabs(x));
-    return (x < 0) & (x > -(double)INFINITY) ? (double)NAN : root;
+    return ((x < 0) & (x > -(double)INFINITY)) ? (double)NAN : root;
 }
 
 /* Error 1 for subnormal x. */
@@ -444,7 +444,7 @@ static inline double adjoint_inverse_root_f64(double x) {
     double inverse = 1 / root, one_low, one = adjoint_exact_product_f64(inverse, root, &one_low);
     double missing = ((1 - one) - one_low) - 0.5 * (((size - square) - square_low) / size);
     double result = adjoint_completed_f64(inverse, inverse * missing);
-    return (x < 0) & (x > -(double)INFINITY) ? (double)NAN : result;
+    return ((x < 0) & (x > -(double)INFINITY)) ? (double)NAN : result;
 }
 
 /* arsinh x = ln(x + sqrt(x^2 + 1)); for large x, where adding 1 changes nothing, ln x + ln 2. Error 1.7. */

@@ -401,7 +401,8 @@ class Igamma(_Pair):
 
     The power series up to 1.5 (DLMF 8.7.3); beyond, the trapezoidal rule after an exponential change of variable, from x away from the
     mean; in float32 a series or a continued fraction (DLMF 8.11.4, 8.9.2), where a is below 400. The error is below 16 units in the last
-    place of float64 where the result is above 0.01; where it is smaller, below 16 and 3 for each unit of its logarithm. NaN for a < 0, for x < 0, and where both are 0 or both infinite.
+    place of float64 where the result is above 0.01; where it is smaller, below 16 and 3 for each unit of its logarithm.
+    NaN for a < 0, for x < 0, and where both are 0 or both infinite.
 
     a, x      T[s] and T[t], T float32 or float64, shapes that broadcast
     result    T[broadcast]
