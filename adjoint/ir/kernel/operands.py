@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from math import prod
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from adjoint.ir.kernel.c_ast import Expr, Index, Integer, Name, Operand, address, expression
 from adjoint.ir.kernel.conversion import widened
 from adjoint.ir.types import I64, DType, TensorType
 
-if TYPE_CHECKING:
-    from adjoint.ir.kernel.kernel import Kernel
+__all__ = ["Buffer", "LocalArray", "StageWriter"]
 
-__all__ = ["Buffer", "LocalArray"]
+
+class StageWriter(Protocol):
+    """The part of a kernel that a buffer needs, to write a stage over its rows."""
+
+    def stage(self, units: Operand, grain: int, name: str = "i") -> AbstractContextManager[Expr]: ...
+
+    def let(self, value: Operand, name: str = "t", dtype: DType | None = None) -> Expr: ...
 
 
 class Buffer:
@@ -66,7 +72,7 @@ class Buffer:
         """True if `short_rows` can go over the rows of its last axis."""
         return not self.staged
 
-    def short_rows(self, k: Kernel, rows: int, n: int, grain: int, each: Callable[[Expr, list[Expr]], None]) -> None:
+    def short_rows(self, k: StageWriter, rows: int, n: int, grain: int, each: Callable[[Expr, list[Expr]], None]) -> None:
         """Append a stage that does `each` for every row of the buffer, given the row's index and its elements.
 
         rows, n  the number of rows, and of elements in a row, which the C code is made for

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from adjoint.ir.core import Literal, Value, free_of, tensor_type
 from adjoint.ir.kernel.c_ast import Expr, Name, Operand
-from adjoint.ir.kernel.operands import Buffer, LocalArray
+from adjoint.ir.kernel.operands import Buffer, LocalArray, StageWriter
 from adjoint.ir.op import Op, family, mistake, operation
 from adjoint.ir.ops import fused_rows
 from adjoint.ir.ops.control import RegionOp
@@ -355,7 +355,7 @@ class _Computed(Buffer):
     def has_rows(self) -> bool:
         return self.walk.by_rows or not self.staged
 
-    def short_rows(self, k: Kernel, rows: int, n: int, grain: int, each: Callable[[Expr, list[Expr]], None]) -> None:
+    def short_rows(self, k: StageWriter, rows: int, n: int, grain: int, each: Callable[[Expr, list[Expr]], None]) -> None:
         if not self.walk.by_rows:
             super().short_rows(k, rows, n, grain, each)
             return
