@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from math import prod
 from typing import Protocol
@@ -59,11 +59,12 @@ class Buffer:
         """Return the number of elements."""
         return prod(self.type.sizes)
 
-    def window(self, start: Operand, count: Operand, most: int) -> tuple[Buffer | LocalArray, Operand]:
+    def window(self, start: Operand, count: Operand, most: int, whole: Sequence[int] = ()) -> tuple[Buffer | LocalArray, Operand]:
         """Make a part of the buffer readable, and return a buffer or array that holds it, with the index of its first element there.
 
         start, count  the part: `count` elements from `start` on
         most          a number that `count` never exceeds
+        whole         numbers, sums of multiples of which `start` and `count` are; none if that is not known
         """
         return self, start
 
@@ -109,6 +110,6 @@ class LocalArray:
     def __getitem__(self, index: Operand) -> Expr:
         return widened(Index(self.pointer, expression(index, I64), self.dtype))
 
-    def window(self, start: Operand, count: Operand, most: int) -> tuple[Buffer | LocalArray, Operand]:
+    def window(self, start: Operand, count: Operand, most: int, whole: Sequence[int] = ()) -> tuple[Buffer | LocalArray, Operand]:
         """Return itself and `start`: see `Buffer.window`."""
         return self, start

@@ -365,9 +365,9 @@ class _Computed(Buffer):
 
         self.walk.short_rows(n, grain, computed)
 
-    def window(self, start: Operand, count: Operand, most: int) -> tuple[Buffer | LocalArray, Operand]:
+    def window(self, start: Operand, count: Operand, most: int, whole: Sequence[int] = ()) -> tuple[Buffer | LocalArray, Operand]:
         if not self.staged:
             return self, start
         array = self.kernel.array(self.dtype, most, "computed")
-        self.walk.part(start, count, lambda j, elements, _: self.kernel.set(array[j], self.element(start + j, elements)))
+        self.walk.part(start, count, lambda j, elements, _: self.kernel.set(array[j], self.element(start + j, elements)), whole)
         return array, 0

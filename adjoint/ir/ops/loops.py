@@ -258,49 +258,61 @@ class Walk:
 
         grain  the rows that a thread must get to be worth waking
         """
-        k = self.k
-        *before, length = self.outer
-        steps = [_known_row_step(own[-2], n) for own in self.strides]
-        row_steps = [k.size(own[-2], f"{access.buffer.name}_row") if step is None else step
-                     for access, own, step in zip(self.accesses, self.strides, steps, strict=True)]
-
-        def elements(row: Any, bases: Sequence[Any], along: Any) -> None:
-            firsts = [base if step == 0 else base + along * by for base, step, by in zip(bases, steps, row_steps, strict=True)]
-            by_element = [self.places(firsts, j) for j in range(n)]
-            read: list[list[Any]] = [[] for _ in range(n)]
-            for number, access in enumerate(self.accesses[: self.count]):
-                for j in range(n if self.known_steps[number] != 0 else 1):
-                    read[j].append(k.let(access.buffer[by_element[j][number]], f"{access.buffer.name}_{j}"))
-                for j in range(1, n if self.known_steps[number] == 0 else 1):
-                    read[j].append(read[0][number])
-            each(row, read, by_element)
-
-        if not before:
-            with k.stage(length, grain, "row") as row:
-                elements(row, self.starts, row)
+        self.name_rows()
+        if not self.sizes:
+            with self.k.stage(self.outer[0], grain, "row") as row:
+                self._short_row(n, row, self.starts, row, each)
             return
-        sizes = [k.size(dim, f"n{axis}") for axis, dim in enumerate(self.outer)]
-        strides = [[k.size(stride, f"{access.buffer.name}_s{axis}") for axis, stride in enumerate(own[:-2])]
-                   for access, own in zip(self.accesses, self.strides, strict=True)]
-        with k.stage_range(math.prod(self.outer), grain) as (begin, end):
-            block = k.let(begin / sizes[-1], "block")
-            row, skipped = k.local(begin, "row"), k.local(begin - block * sizes[-1], "skipped")
-            counters = row_counters(k, block, sizes[:-1])
-            if len(before) == 1:
-                counters = [k.local(block, "i0")]
-            with k.loop_while(k.less(row, end)):
-                width = k.let(k.minimum_of(sizes[-1] - skipped, end - row), "width")
-                bases = []
-                for access, start, own, by in zip(self.accesses, self.starts, strides, row_steps, strict=True):
-                    base: Any = start + skipped * by
-                    for counter, stride in zip(counters, own, strict=True):
-                        base = base + counter * stride
-                    bases.append(k.let(base, f"{access.buffer.name}_at"))
-                with k.loop(0, width, "i") as i:
-                    elements(row + i, bases, i)
-                k.increment(row, width)
-                k.set(skipped, 0)
-                advance(k, counters, sizes[:-1])
+        with self.k.stage_range(math.prod(self.outer), grain) as (begin, end):
+            self._short_rows_between(n, begin, end, each)
+
+    def _short_rows_between(self, n: int, begin: Any, end: Any, each: Callable[[Any, Sequence[Any], Sequence[Any]], None]) -> None:
+        """Do `each` of `short_rows` for the rows from `begin` to `end`."""
+        k = self.k
+        if not self.sizes:
+            with k.loop(begin, end, "row") as row:
+                self._short_row(n, row, self.starts, row, each)
+            return
+        *sizes, last = self.sizes
+        block = k.let(begin / last, "block")
+        row, skipped = k.local(begin, "row"), k.local(begin - block * last, "skipped")
+        counters = row_counters(k, block, sizes) if len(sizes) > 1 else [k.local(block, "i0")]
+        with k.loop_while(k.less(row, end)):
+            width = k.let(k.minimum_of(last - skipped, end - row), "width")
+            bases = []
+            for access, start, own, known in zip(self.accesses, self.starts, self.row_strides, self._row_steps(n), strict=True):
+                base: Any = start + skipped * known
+                for counter, stride in zip(counters, own, strict=False):
+                    base = base + counter * stride
+                bases.append(k.let(base, f"{access.buffer.name}_at"))
+            with k.loop(0, width, "i") as i:
+                self._short_row(n, row + i, bases, i, each)
+            k.increment(row, width)
+            k.set(skipped, 0)
+            advance(k, counters, sizes)
+
+    def _short_row(
+        self, n: int, row: Any, bases: Sequence[Any], along: Any, each: Callable[[Any, Sequence[Any], Sequence[Any]], None]
+    ) -> None:
+        """Do `each` of `short_rows` for one row, so many rows after the one whose first elements are at `bases`."""
+        k = self.k
+        firsts = [base if known == 0 else base + along * step
+                  for base, known, step in zip(bases, self._known_row_steps(n), self._row_steps(n), strict=True)]
+        by_element = [self.places(firsts, j) for j in range(n)]
+        read: list[list[Any]] = [[] for _ in range(n)]
+        for number, access in enumerate(self.accesses[: self.count]):
+            for j in range(n if self.known_steps[number] != 0 else 1):
+                read[j].append(k.let(access.buffer[by_element[j][number]], f"{access.buffer.name}_{j}"))
+            for j in range(1, n if self.known_steps[number] == 0 else 1):
+                read[j].append(read[0][number])
+        each(row, read, by_element)
+
+    def _row_steps(self, n: int) -> list[Any]:
+        """Return each operand's stride from row to row: a number that the C code is made for, or a run-time size."""
+        return [own[-1] if step is None else step for own, step in zip(self.row_strides, self._known_row_steps(n), strict=True)]
+
+    def _known_row_steps(self, n: int) -> list[int | None]:
+        return [_known_row_step(own[-2], n) for own in self.strides]
 
     def read_one(self, index: Any) -> list[tuple[Any, str]]:
         """Return the element of each operand for one index, with a name for it; there is only one axis."""
@@ -319,9 +331,23 @@ class Walk:
         return [base - along * -known if known is not None and known < 0 else base + along * step
                 for base, step, known in zip(bases, self.steps, self.known_steps, strict=True)]
 
-    def part(self, start: Any, count: Any, body: Callable[[Any, Sequence[Any], Sequence[Any]], None]) -> None:
-        """Do `body` for `count` elements from `start` on, inside of a stage; indices are counted from `start`."""
+    def part(self, start: Any, count: Any, body: Callable[[Any, Sequence[Any], Sequence[Any]], None], whole: Sequence[int] = ()) -> None:
+        """Do `body` for `count` elements from `start` on, inside of a stage; indices are counted from `start`.
+
+        whole  numbers, sums of multiples of which `start` and `count` are; none if that is not known
+        """
         k = self.k
+        few = known_length(self.inner) if self.outer else None
+        if few is not None and whole and all(number % few == 0 for number in whole):
+            first = k.let(start / few, "first_row")
+
+            def row_of(row: Any, read: Sequence[Sequence[Any]], places: Sequence[Sequence[Any]]) -> None:
+                at = k.let((row - first) * few, "at")
+                for j in range(few):
+                    body(at + j, read[j], places[j])
+
+            self._short_rows_between(few, first, k.let(first + count / few, "last_row"), row_of)
+            return
         if not self.outer:
             bases = self.moved(self.starts, start)
             same = self.constants(bases)

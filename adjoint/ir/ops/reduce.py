@@ -177,7 +177,8 @@ class Reduction(Op):
             return
         if length <= BLOCK:
             self._reduce_blocks(
-                k, x, rows, length, lambda row: (k.let(row * n, "start"), n), lambda row, total: k.store(out, row, finish(total)))
+                k, x, rows, length, (length,), lambda row: (k.let(row * n, "start"), n),
+                lambda row, total: k.store(out, row, finish(total)))
             return
         blocks = -(-length // BLOCK)
         per_row = k.size(blocks, "blocks")
@@ -188,7 +189,7 @@ class Reduction(Op):
             rest = k.let(k.minimum_of(n - first, k.literal(BLOCK, I64)), "rest")
             return k.let(unit / per_row * n + first, "start"), rest
 
-        self._reduce_blocks(k, x, rows * blocks, BLOCK, place, lambda unit, total: k.store(partial, unit, total))
+        self._reduce_blocks(k, x, rows * blocks, BLOCK, (length, BLOCK), place, lambda unit, total: k.store(partial, unit, total))
         with k.stage(rows, grain_of(blocks), "row") as row:
             start = k.let(row * per_row, "start")
             k.store(out, row, finish(self._tree(k, per_row, lambda b: partial[start + b])))
@@ -245,16 +246,18 @@ class Reduction(Op):
             k.set(apart, apart / 2)
 
     def _reduce_blocks(
-        self, k: Kernel, x: Buffer, blocks: int, most: int, place: Callable[[Expr], tuple[Expr, Expr]], store: Callable[[Expr, Expr], None]
+        self, k: Kernel, x: Buffer, blocks: int, most: int, whole: Sequence[int], place: Callable[[Expr], tuple[Expr, Expr]],
+        store: Callable[[Expr, Expr], None]
     ) -> None:
-        """Emit the reduction of blocks of at most `most` elements; `place` returns where one begins and its length.
+        """Emit the reduction of blocks of at most `most` elements; `place` returns where one begins and its length, sums of multiples of
+        the numbers in `whole`.
 
         Two are reduced at a time, one from each half of x: their additions do not wait for each other, and processors, which fetch ahead
         within a page, read two pages sooner than one after the other.
         """
         if most <= FEW_LANES or type(x) not in (Buffer, _Terms) or x.staged or x.dtype.size != 4:
             with k.stage(blocks, grain_of(most), "unit") as unit:
-                store(unit, self._block(k, x, *place(unit), most))
+                store(unit, self._block(k, x, *place(unit), most, whole))
             return
         units, half = k.size(blocks, "units"), -(-blocks // 2)
         with k.stage(half, grain_of(2 * most), "unit") as unit:
@@ -294,8 +297,9 @@ class Reduction(Op):
         """Return the reduction of the `n` elements of x from `start` on, at most LONGEST_ROW."""
         return self.finished(k, self._block(k, self._terms(k, x), start, n, LONGEST_ROW), n)
 
-    def _block(self, k: Kernel, x: Buffer | LocalArray, start: Any, n: Any, most: int) -> Expr:
-        """Return the `n` elements of x from `start` on, at most `most`, combined: in lanes and then in a tree.
+    def _block(self, k: Kernel, x: Buffer | LocalArray, start: Any, n: Any, most: int, whole: Sequence[int] = ()) -> Expr:
+        """Return the `n` elements of x from `start` on, at most `most`, combined: in lanes and then in a tree; for `whole` see
+        `Buffer.window`.
 
         Lanes that no element reaches are neutral, so that it does not matter how many there are.
         """
@@ -305,7 +309,7 @@ class Reduction(Op):
             k.set(lane[here], k.literal(self.neutral(x.dtype.compute), x.dtype.compute))
 
         def add(start: Any, n: Any, most: int) -> None:
-            values, first = x.window(start, n, most)
+            values, first = x.window(start, n, most, (*whole, WINDOW) if whole else ())
             full = k.let(n / lanes * lanes, "full")
             with k.loop(0, full, "i", step=lanes) as i, k.loop(0, lanes, "l") as here:
                 k.set(lane[here], self.combined(k, lane[here], values[first + i + here]))
@@ -353,7 +357,7 @@ class Reduction(Op):
             last = k.let(first + k.minimum_of(n - row, k.literal(ROWS, I64)), "last")
             total = k.let(block * m + left, "total")
             if x.staged:
-                self._add_staged(k, x, target, first, last, m, left, width, total, max(1, COLUMNS // inner))
+                self._add_staged(k, x, target, first, last, m, left, width, total, inner)
             elif narrow:
                 self._add_narrow_rows(k, x, target, first, last, m, inner, total)
             else:
@@ -413,13 +417,14 @@ class Reduction(Op):
             k.store(target, total + j, lane[j])
 
     def _add_staged(
-        self, k: Kernel, x: Buffer, target: Buffer, first: Expr, last: Expr, m: Expr, left: Expr, width: Expr, total: Expr, most: int
+        self, k: Kernel, x: Buffer, target: Buffer, first: Expr, last: Expr, m: Expr, left: Expr, width: Expr, total: Expr, inner: int
     ) -> None:
-        """Combine the rows of a staged buffer into `target`, at most `most` of them at a time."""
-        row, at_once = k.local(first, "row"), k.size(most, "at_once")
+        """Combine the rows of a staged buffer, of `inner` columns, into `target`; as many at a time as COLUMNS elements hold."""
+        row, at_once = k.local(first, "row"), k.size(max(1, COLUMNS // inner), "at_once")
+        whole = (inner,) if inner <= COLUMNS else (inner, COLUMNS)
         with k.loop_while(k.less(row, last)):
             rows = k.let(k.minimum_of(last - row, at_once), "rows")
-            values, at = x.window(row * m + left, k.let((rows - 1) * m + width, "elements"), COLUMNS)
+            values, at = x.window(row * m + left, k.let((rows - 1) * m + width, "elements"), COLUMNS, whole)
             begins = k.let(k.equal(row, first), "begins")
             with k.when(begins), k.loop(0, width, "j") as j:
                 k.store(target, total + j, values[at + j])
@@ -479,8 +484,8 @@ class _Terms(Buffer):
     def __getitem__(self, index: Operand) -> Expr:
         return self.term(self.of[index])
 
-    def window(self, start: Operand, count: Operand, most: int) -> tuple[Buffer | LocalArray, Operand]:
-        values, first = self.of.window(start, count, most)
+    def window(self, start: Operand, count: Operand, most: int, whole: Sequence[int] = ()) -> tuple[Buffer | LocalArray, Operand]:
+        values, first = self.of.window(start, count, most, whole)
         return _Terms(values, self.dtype, self.term), first
 
     @property
@@ -503,8 +508,9 @@ LANES = 32
 """The number of lanes (partial results that are computed side by side) of one block: two vectors of 16 float32."""
 FEW_LANES = 8
 """The number of lanes for rows of at most this length, which gives the same result as LANES in less time."""
-WINDOW = 256
-"""The number of elements of a staged buffer that are read together, so few that they stay in the fastest cache; a multiple of LANES."""
+WINDOW = 192
+"""The number of elements of a staged buffer that are read together, so few that they stay in the fastest cache; a multiple of LANES
+and of the lengths in `loops.SHORT`."""
 LONGEST_ROW = 1024
 """The limit for the elements of a row that `Reduction.row` reduces, as one block."""
 SHORT_ROW = 32
