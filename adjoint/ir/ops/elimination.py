@@ -32,14 +32,19 @@ Array = np.ndarray[Any, Any]
 Cotangents = Sequence["Atom | None"]
 
 __all__ = [
-    "REGULAR", "STACK", "Cofactor", "Determinant", "LogDeterminant", "Matrix", "MatrixInverse", "SquareMatrices", "back_substitute",
-    "choose_row", "clear_below", "transposed_matrices",
+    "BLOCKS", "REGULAR", "STACK", "Cofactor", "Determinant", "LogDeterminant", "Matrix", "MatrixInverse", "SquareMatrices",
+    "back_substitute", "choose_row", "clear_below", "in_blocks", "substitute", "transposed_matrices",
 ]
+
+TOGETHER = 4
+"""The number of rows that are subtracted from another one together."""
 
 REGULAR = {0: [[2.0, -1.0, 0.5], [0.5, 1.5, -1.0], [-1.0, 0.25, 1.0]]}
 """A matrix for tests that is far from singular."""
 STACK = {0: [[[0.0, 1.0], [2.0, 0.5]], [[1.5, 1.0], [-1.0, 0.5]], [[-2.0, 0.25], [0.75, 1.0]]]}
 """Matrices for tests whose rows must be exchanged, with determinants of either sign."""
+BLOCKS = {0: [[4.0 if r == c else ((3 * r + 5 * c) % 7 - 3) / 8 for c in range(10)] for r in range(10)]}
+"""A matrix for tests of two blocks of rows and a part of a block, far from singular; the mean with its transpose is positive definite."""
 SINGULAR = {0: [[1.0, 2.0, 0.0], [2.0, 4.0, 1.0], [0.5, 1.0, -1.0]]}
 NULL = {0: [[1.0, 2.0, 0.5], [2.0, 4.0, 1.0], [-1.0, -2.0, -0.5]]}
 """Matrices for tests of rank 2 and of rank 1."""
@@ -112,8 +117,15 @@ class Matrix:
 
     def subtract_row(self, factor: Any, of: Any, from_: Any, first: Any = 0) -> None:
         """Subtract a multiple of one row from another, from column `first` on."""
-        with self.k.loop(first, self.n, "j") as j:
-            self[from_, j] = self[from_, j] - factor * self[of, j]
+        self.subtract_rows([factor], [of], from_, first)
+
+    def subtract_rows(self, factors: Sequence[Any], of: Sequence[Any], from_: Any, first: Any = 0) -> None:
+        """Subtract multiples of some rows from another one, from column `first` on, one after the other."""
+        with self.k.loop(first, self.n, "j", independent=True) as j:
+            value: Any = self[from_, j]
+            for factor, row in zip(factors, of, strict=True):
+                value = value - factor * self[row, j]
+            self[from_, j] = value
 
 
 @contextmanager
@@ -225,14 +237,58 @@ def _determinant_of(k: Kernel, a: Matrix) -> _WideProduct:
     return product
 
 
+def in_blocks(k: Kernel, count: Any, own: Callable[[Any, Any], None], others: Callable[[list[Any], Any], None]) -> None:
+    """Append the steps of an elimination in which row number i is finished by those before it, and then changes all after it.
+
+    Several steps are a block: rows after the block are read and written once for all of them.  The order of subtractions from an element
+    is that of the steps.
+
+    own     finishes the row i, given i and `end`, and changes those after it up to `end`, where the block ends
+    others  changes a row after a block, given the rows of the block and the row
+    """
+    whole = k.let(count / TOGETHER * TOGETHER, "whole")
+    with k.loop(0, whole, "block", step=TOGETHER) as block:
+        end = k.let(block + TOGETHER, "end")
+        with k.loop(block, end, "i") as i:
+            own(i, end)
+        with k.loop(end, count, "after") as after:
+            others([block + number for number in range(TOGETHER)], after)
+    with k.loop(whole, count, "i") as i:
+        own(i, count)
+
+
+def substitute(
+    k: Kernel, b: Matrix, count: Any, factor: Callable[[Any, Any], Any], pivot: Callable[[Any], Any] | None, *, forward: bool
+) -> None:
+    """Replace the first `count` rows of `b` by those of T^-1 b, for a triangle T.
+
+    factor   returns the element of T at a row and a column
+    pivot    returns an element of the diagonal; None if all are 1
+    forward  True for a lower triangle, whose first row is solved first
+    """
+    def place(i: Any) -> Any:
+        return i if forward else count - 1 - i
+
+    def own(i: Any, end: Any) -> None:
+        c = k.let(place(i), "c")
+        if pivot is not None:
+            with k.loop(0, b.n, "j") as j:
+                b[c, j] = b[c, j] / pivot(c)
+        with k.loop(i + 1, end, "next") as after:
+            r = k.let(place(after), "r")
+            b.subtract_row(k.let(factor(r, c), "factor"), c, r)
+
+    def others(steps: list[Any], after: Any) -> None:
+        r = k.let(place(after), "r")
+        columns = [k.let(place(i), "c") for i in steps]
+        b.subtract_rows([k.let(factor(r, c), "factor") for c in columns], columns, r)
+
+    in_blocks(k, count, own, others)
+
+
 def back_substitute(k: Kernel, u: Matrix, b: Matrix, count: Any) -> None:
     """Replace the first `count` rows of `b` by those of U^-1 b, for the upper triangle of the first `count` rows and columns of `u`."""
-    with k.loop(0, count, "i") as i:
-        c = k.let(count - 1 - i, "c")
-        with k.loop(0, b.n, "j") as j:
-            b[c, j] = b[c, j] / u[c, c]
-        with k.loop(0, c, "r") as r:
-            b.subtract_row(k.let(u[r, c], "factor"), c, r)
+    substitute(k, b, count, lambda r, c: u[r, c], lambda c: u[c, c], forward=False)
 
 
 # The ops --------------------------------------------------------------------------------------------------------------

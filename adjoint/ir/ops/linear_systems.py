@@ -14,14 +14,26 @@ import numpy as np
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, mistake, operation, sample
 from adjoint.ir.ops import batching
-from adjoint.ir.ops.elimination import REGULAR, STACK, Matrix, SquareMatrices, back_substitute, choose_row, clear_below, transposed_matrices
+from adjoint.ir.ops.elimination import (
+    BLOCKS,
+    REGULAR,
+    STACK,
+    Matrix,
+    SquareMatrices,
+    back_substitute,
+    choose_row,
+    clear_below,
+    in_blocks,
+    substitute,
+    transposed_matrices,
+)
 from adjoint.ir.ops.loops import grain_of
 from adjoint.ir.types import F32, F64, I32, I64, TensorType, tensor
 
 if TYPE_CHECKING:
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
-    from adjoint.ir.kernel import Buffer, Expr, Kernel
+    from adjoint.ir.kernel import Buffer, Kernel
 
 Array = np.ndarray[Any, Any]
 Cotangents = Sequence["Atom | None"]
@@ -74,6 +86,7 @@ class Solve(_System):
         sample(tensor(F32, (3, 3)), tensor(F32, (3, 2)), values=REGULAR),
         sample(tensor(F32, (3, 3)), tensor(F32, (3, 2)), values=REGULAR, transposed=True),
         sample(tensor(F32, (3, 2, 2)), tensor(F32, (3, 2, 1)), values=STACK),
+        sample(tensor(F32, (10, 10)), tensor(F32, (10, 3)), values=BLOCKS),
         sample(tensor(F32, (0, 0)), tensor(F32, (0, 2))),
         sample(tensor(F32, (2, 1, 1)), tensor(F32, (2, 1, 0)), values={0: [[[2.0]], [[-1.0]]]}),
     )
@@ -142,6 +155,8 @@ class TriangularSolve(_System):
         sample(tensor(F32, (3, 3)), tensor(F32, (3, 2)), values=REGULAR, transposed=True),
         sample(tensor(F32, (2, 3, 3)), tensor(F32, (2, 3, 1)), values={0: [REGULAR[0], REGULAR[0]]}, lower_triangle=False, transposed=True),
         sample(tensor(F32, (3, 3)), tensor(F32, (3, 2)), values=REGULAR, unit=True),
+        sample(tensor(F32, (10, 10)), tensor(F32, (10, 3)), values=BLOCKS),
+        sample(tensor(F32, (10, 10)), tensor(F32, (10, 1)), values=BLOCKS, transposed=True),
         sample(tensor(F32, (0, 0)), tensor(F32, (0, 2))),
     )
 
@@ -165,15 +180,9 @@ class TriangularSolve(_System):
             given, right = Matrix(k, a, start, n), Matrix(k, columns, behind, m)
             with k.loop(behind, behind + n * m, "i") as i:
                 k.store(columns, i, k.cast(b[i], F64))
-            forward = self.lower_triangle is not self.transposed
-            with k.loop(0, n, "i") as i:
-                c = k.let(i if forward else n - 1 - i, "c")
-                if not self.unit:
-                    with k.loop(0, m, "j") as j:
-                        right[c, j] = right[c, j] / given[c, c]
-                with k.loop(c + 1 if forward else 0, n if forward else c, "r") as r:
-                    factor: Expr = given[c, r] if self.transposed else given[r, c]
-                    right.subtract_row(k.let(factor, "factor"), c, r)
+            substitute(
+                k, right, n, lambda r, c: given[c, r] if self.transposed else given[r, c],
+                None if self.unit else lambda c: given[c, c], forward=self.lower_triangle is not self.transposed)
             with k.loop(behind, behind + n * m, "i") as i:
                 k.store(out, i, k.cast(columns[i], out.dtype.compute))
 
@@ -197,6 +206,7 @@ class CholeskyFactor(SquareMatrices):
 
     samples = (
         sample(tensor(F32, (3, 3)), values=POSITIVE),
+        sample(tensor(F32, (10, 10)), values=BLOCKS),
         sample(tensor(F32, (2, 1, 1)), domain=(0.5, 2.0)),
         sample(tensor(F32, (2, 2, 2)), values={0: [[[4.0, 1.0], [3.0, 5.0]], [[1.0, 0.0], [0.0, 2.0]]]}),
         sample(tensor(F32, (0, 0))),
@@ -221,19 +231,24 @@ class CholeskyFactor(SquareMatrices):
         k.describe(x, "matrices, n, n")
         with k.stage(math.prod(x.shape[:-2]), grain_of(x.shape[-1] ** 3), "matrix") as matrix:
             start = k.let(matrix * n * n, "start")
-            given, factor = Matrix(k, x, start, n), Matrix(k, work, start, n)
-            factor.fill(lambda r, j: k.literal(0.0, F64))
-            with k.loop(0, n, "c") as c, k.loop(c, n, "r") as r:
-                rest = k.local((given[r, c] + given[c, r]) * 0.5, "rest")
-                with k.loop(0, c, "j") as j:
-                    k.set(rest, rest - factor[r, j] * factor[c, j])
-                with k.when(k.equal(r, c)):
-                    with k.when(k.negation(k.greater(rest, 0.0))):
-                        k.fail_at(matrix)
-                    factor[c, c] = k.call("sqrt", rest)
-                with k.when(k.greater(r, c)):
-                    factor[r, c] = rest / factor[c, c]
-            Matrix(k, out, start, n).fill(lambda r, j: factor[r, j])
+            given, upper = Matrix(k, x, start, n), Matrix(k, work, start, n)  # the factor is the transpose of `upper`
+            upper.fill(lambda r, j: (given[r, j] + given[j, r]) * 0.5)
+
+            def own(i: Any, end: Any) -> None:
+                with k.when(k.negation(k.greater(upper[i, i], 0.0))):
+                    k.fail_at(matrix)
+                pivot = k.let(k.call("sqrt", upper[i, i]), "pivot")
+                upper[i, i] = pivot
+                with k.loop(i + 1, n, "j") as j:
+                    upper[i, j] = upper[i, j] / pivot
+                with k.loop(i + 1, end, "r") as r:
+                    upper.subtract_row(k.let(upper[i, r], "factor"), i, r, r)
+
+            def others(steps: list[Any], r: Any) -> None:
+                upper.subtract_rows([k.let(upper[i, r], "factor") for i in steps], steps, r, r)
+
+            in_blocks(k, n, own, others)
+            Matrix(k, out, start, n).fill(lambda r, j: k.select(k.less_equal(j, r), upper[j, r], k.literal(0.0, F64)))
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (factor,) = node.results
