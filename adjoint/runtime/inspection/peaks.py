@@ -6,6 +6,7 @@ Other programs may run while it is measured.  So each process measures again, fo
 
 from __future__ import annotations
 
+import math
 import platform
 import time
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ _SIZES = (2**19, 2**23, 2**26)
 """Bytes that are read: such as fit into the caches of a core, into those of the processor, and into none."""
 _ROUNDS, _UNITS = 20_000, 8
 """Rounds of multiply-adds in a unit of work, and such units for each thread."""
-_TURNS, _AGAIN = 12, 2
+_TURNS, _AGAIN = 12, 3
 """Measurements of which the best counts: if the cache has no peaks, and if it has."""
 _PASSED = 2**26
 """Bytes to read in one measurement, at least."""
@@ -102,22 +103,20 @@ def measured(functions: Sequence[int], sizes: Sequence[int], turns: int) -> list
     multiply_adds, operations, reads = (here.kernel_at(address) for address in functions)
     units, launch = _UNITS * here.library.adjoint_threads(), here.library.adjoint_launch
 
-    def best(kernel: Any, sizes: Sequence[int], operands: Any) -> float:
-        bound, shortest = here.bind(kernel, [units, 1, *sizes]), float("inf")
-        for _ in range(turns):
-            begin = time.perf_counter()
-            launch(bound, operands)
-            shortest = min(shortest, time.perf_counter() - begin)
-        return shortest
-
     number = here.allocate(8)
     launch(here.bind(operations, [1, 1]), ffi.new("void *[]", [number]))
     of_round = ffi.cast("int64_t *", number)[0]
-    found = [units * _ROUNDS * of_round / best(multiply_adds, [_ROUNDS], ffi.NULL)]
-    for nbytes in sizes:
-        data = here.allocate(nbytes)
+    works = [(units * _ROUNDS * of_round, here.bind(multiply_adds, [units, 1, _ROUNDS]), ffi.NULL)]
+    kept = [here.allocate(nbytes) for nbytes in sizes]
+    for nbytes, data in zip(sizes, kept, strict=True):
         ffi.memmove(data, bytes(nbytes), nbytes)  # so that it is there
         passes = max(1, _PASSED // nbytes)
         each = nbytes // 4 // units // 128 * 128  # a multiple of what the kernel reads at once
-        found.append(units * each * 4 * passes / best(reads, [each, passes], ffi.new("void *[]", [data])))
-    return found
+        works.append((units * each * 4 * passes, here.bind(reads, [units, 1, each, passes]), ffi.new("void *[]", [data])))
+    shortest = [math.inf] * len(works)
+    for _ in range(turns):  # by turns: a moment in which another program runs does not spoil all measurements of one kind
+        for i, (_, bound, operands) in enumerate(works):
+            begin = time.perf_counter()
+            launch(bound, operands)
+            shortest[i] = min(shortest[i], time.perf_counter() - begin)
+    return [work / seconds for (work, _, _), seconds in zip(works, shortest, strict=True)]
