@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -88,7 +89,7 @@ def _registered(hook: HookRun | SilentHook) -> str:
 
 
 class HookTrail:
-    """What `watch.hooks` has seen; `print` shows it.  It is complete when the block has ended.
+    """What `watch.hooks` has seen; `print` shows it, equal calls once.  It is complete when the block has ended.
 
     calls   the calls of hooks, in order
     silent  the hooks that did not run
@@ -99,7 +100,9 @@ class HookTrail:
         self.silent: list[SilentHook] = []
 
     def __str__(self) -> str:
-        lines = [f"{len(self.calls)} calls of hooks", *(f"    {call}" for call in self.calls)]
+        counts = Counter(map(str, self.calls))  # in the order of the first calls
+        lines = [f"{len(self.calls)} calls of hooks",
+                 *(f"    {call}{f', {count} times' if count > 1 else ''}" for call, count in counts.items())]
         if self.silent:
             lines += [f"{len(self.silent)} hooks did not run", *(f"    {hook}" for hook in self.silent)]
         return "\n".join(lines)

@@ -178,13 +178,13 @@ class MemoryUse:
     def __str__(self) -> str:
         held, peak = self.held, self.peak
         lines = [f"{_size(self.end_bytes)} in {sum(row.tensors for row in held)} tensors of this block are held at its end; "
-                 f"{_size(self.peak_bytes)} at the peak; {_size(self.before_bytes)} before it"]
+                 f"{_size(max(self.peak_bytes, self.end_bytes))} at the peak; {_size(self.before_bytes)} before it"]
         lines += _growth(self.grows)
         lines += ["", "      MB  tensors     made  held at the end"]
         for row in held[:_SHOWN]:
             lines += [f"{_megabytes(row.bytes):>8}  {row.tensors:7}  {row.made or '':>7}  {row}", f"{'':28}kept by {row.keeper}"]
         lines += [f"and {len(held) - _SHOWN} more"] if len(held) > _SHOWN else []
-        lines += ["", "      MB  tensors           at the peak"]
+        lines += ["", "      MB  tensors           at the peak"] if peak else []
         lines += [f"{_megabytes(row.bytes):>8}  {row.tensors:7}           {row}" for row in peak[:_SHOWN]]
         return "\n".join([*lines, *([f"and {len(peak) - _SHOWN} more"] if len(peak) > _SHOWN else [])])
 

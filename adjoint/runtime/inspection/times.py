@@ -120,7 +120,9 @@ def place_of(launched: Observation) -> At | None:
     """Return the line of the user's program of an operator, in a gradient that of the forward operator; None if it is not known."""
     node = launched.node
     place = None if node is None else user_place(node.loc)
-    return user_place(user_location()) if place is None and not _is_in_a_graph() else place
+    if place is None and (node is not None or not _is_in_a_graph()):  # a node without a line is of the library, such as an optimiser's step
+        return user_place(user_location())
+    return place
 
 
 def name_of(launched: Observation) -> str:
