@@ -181,7 +181,7 @@ def recorded_launch(node: Node, operands: Sequence[int], results: range, site: N
     """
     op = node.op
     types = [tensor_type(v) for v in node.results]
-    kernel = plan_for(op, [tensor_type(x) for x in node.operands]).run
+    kernel = plan_for(op, [tensor_type(x) for x in node.operands]).for_node(node).run
     if len(results) != 1:
 
         def several(values: list[Any], run: Run) -> None:

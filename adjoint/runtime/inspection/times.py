@@ -6,17 +6,15 @@ import json
 import linecache
 import math
 import os
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from adjoint.foundation.dataclass import dataclass
-from adjoint.foundation.diagnostics import At, is_ours, user_place
+from adjoint.foundation.diagnostics import At, user_place
 from adjoint.foundation.files import write_file
 from adjoint.ir.ops.fused import Fused
-from adjoint.runtime.execution.run import Block, LoggingBlock
 from adjoint.runtime.memory.watching import Observation, observed
 from adjoint.runtime.process.location import user_location
 
@@ -120,9 +118,8 @@ def place_of(launched: Observation) -> At | None:
     """Return the line of the user's program of an operator, in a gradient that of the forward operator; None if it is not known."""
     node = launched.node
     place = None if node is None else user_place(node.loc)
-    if place is None and (node is not None or not _is_in_a_graph()):  # a node without a line is of the library, such as an optimiser's step
-        return user_place(user_location())
-    return place
+    # A node without a line is of the library, such as an optimiser's step.
+    return user_place(user_location()) if place is None else place
 
 
 def name_of(launched: Observation) -> str:
@@ -133,22 +130,6 @@ def name_of(launched: Observation) -> str:
     if isinstance(node.op, Fused):
         return f"{node.op.name}({', '.join(inner.op.name for inner in node.regions[0].nodes)})"
     return node.op.name
-
-
-def _is_in_a_graph() -> bool:
-    """Return True if a graph is running its nodes one by one, as it does at first while a gradient is taken.
-
-    The line of the program that is running is then the line that runs the graph, not that of the node.
-    """
-    frame = sys._getframe(1)
-    while frame is not None and is_ours[frame.f_code.co_filename]:
-        if frame.f_code in _ONE_BY_ONE:
-            return True
-        frame = frame.f_back
-    return False
-
-
-_ONE_BY_ONE = {Block.run.__code__, Block.run_part.__code__, LoggingBlock.run.__code__}
 
 
 def shown_line(place: At | None) -> str:
