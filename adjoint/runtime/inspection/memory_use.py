@@ -50,6 +50,7 @@ class MemoryRow:
     bytes    their size
     made     how many the line has made in the block
     steps    how many training steps they are from, as `step()` counts them
+    times    how often the line has made some, one after the other: those of a list in an `__init__` once
     keeper   what keeps them alive, as a text; "" in the rows of the peak
     """
 
@@ -61,6 +62,7 @@ class MemoryRow:
     bytes: int = 0
     made: int = 0
     steps: int = 0
+    times: int = 0
     keeper: str = ""
 
     def __str__(self) -> str:
@@ -71,17 +73,18 @@ class MemoryRow:
 
 @dataclass(eq=False)
 class _Origin:
-    """Where tensors come from, and how many."""
+    """Where tensors come from, how many, and how often: `times` counts those that follow each other once."""
 
     op: str
     type: TensorType | None
     place: At | None
     cell: str
     made: int = 0
+    times: int = 0
 
     def row(self, keeper: str = "") -> MemoryRow:
         type_ = None if self.type is None else f"{str(self.type.dtype).lower()} {list(self.type.shape)}"
-        return MemoryRow(self.op, type_, self.place, self.cell, made=self.made, keeper=keeper)
+        return MemoryRow(self.op, type_, self.place, self.cell, made=self.made, times=self.times, keeper=keeper)
 
 
 _UNKNOWN = _Origin("", None, None, "")
@@ -135,6 +138,7 @@ class MemoryUse:
         self._dead_since_peak: list[_Block] = []
         self._line: list[tuple[int, int]] = []
         self._held: list[MemoryRow] | None = None
+        self._latest = _UNKNOWN
         self._step = 0
         self._lock = ReentrantLock()
 
@@ -170,10 +174,10 @@ class MemoryUse:
     def grows(self) -> list[MemoryRow]:
         """Return the rows of `held` of which memory grows: results of one line in three steps or more, which one thing keeps.
 
-        Without calls of `step()`: three results or more, if most that the line has made are kept.
+        Without calls of `step()`: results that the line has made three times or more, with others in between, if most of them are kept.
         """
-        return [row for row in self.held
-                if row.tensors >= _PILE and (row.steps >= _PILE if self._step >= _PILE else 2 * row.tensors > row.made)]
+        return [row for row in self.held if row.tensors >= _PILE and
+                (row.steps >= _PILE if self._step >= _PILE else row.times >= _PILE and 2 * row.tensors > row.made)]
 
     def __str__(self) -> str:
         held, peak = self.held, self.peak
@@ -217,7 +221,7 @@ class MemoryUse:
             origin = self._origins.get(key)
             if origin is None:
                 origin = self._origins[key] = _Origin(*key)
-            origin.made += 1
+            self._count(origin)
             self._made(_address(launched.buffers[first + i]), type_.nbytes, origin)
 
     def data(self, memory: Any, array: np.ndarray[Any, Any]) -> None:
@@ -228,13 +232,18 @@ class MemoryUse:
             type_ = tensor(dtype_of_array(array), array.shape)
         key = "data", type_, user_place(user_location()), ""
         origin = self._origins.setdefault(key, _Origin(*key))
-        origin.made += 1
+        self._count(origin)
         self._made(_address(memory), array.nbytes, origin)
 
     def ended(self) -> None:
         """Keep what is held now as what is held at the end."""
         self._follow()
         self._held = self._alive()
+
+    def _count(self, origin: _Origin) -> None:
+        origin.made += 1
+        origin.times += origin is not self._latest
+        self._latest = origin
 
     def _made(self, address: int, nbytes: int, origin: _Origin) -> None:
         """Note the origin of numbers in memory."""
@@ -307,7 +316,9 @@ def _growth(rows: Sequence[MemoryRow]) -> list[str]:
 
 def _of_type(origin: _Origin, type_: TensorType | None) -> _Origin:
     """Return an origin with the type of the tensor, where it is known only from the tensor."""
-    return origin if type_ is None or origin.type is not None else _Origin(origin.op, type_, origin.place, origin.cell, origin.made)
+    if type_ is None or origin.type is not None:
+        return origin
+    return _Origin(origin.op, type_, origin.place, origin.cell, origin.made, origin.times)
 
 
 def _rows(of: Iterable[tuple[_Origin, int, int, str]]) -> list[MemoryRow]:

@@ -243,10 +243,13 @@ class Profile(OpTimes):
             sum(count * operations for (operations, _), count in row.works.items()) > _TOO_FAST * known.operations * row.seconds
             for row in products)
 
-    def _ended(self) -> None:
-        super()._ended()
+    def _measure_again(self) -> None:
+        """Measure the peaks again if other programs ran at the first time.  It needs memory, which is not the block's."""
         if self._measured_when_busy():
             self._peaks = peaks(again=True)
+
+    def _ended(self) -> None:
+        super()._ended()
         self._after = _counters()
         self.python += max(self._begin + self.seconds - self._last - (sum(self._after.waited.values()) - self._waited), 0.0)
 
@@ -300,9 +303,12 @@ def profile() -> Iterator[Profile]:
     The first one in a process measures for a short time what the machine can do at most, the first one on a machine for half a second.
     """
     found = Profile()
-    with followed(found.memory):
-        try:
-            with observed(found._add):
-                yield found
-        finally:
-            found._ended()
+    try:
+        with followed(found.memory):
+            try:
+                with observed(found._add):
+                    yield found
+            finally:
+                found._ended()
+    finally:
+        found._measure_again()
