@@ -9,6 +9,7 @@ from typing import Any, Final
 from adjoint.explorer.lines import Line
 from adjoint.explorer.stages import Explored, Stage
 from adjoint.explorer.tables import Shared
+from adjoint.runtime.inspection.origins import is_gradient
 
 __all__ = ["FORMAT", "as_json"]
 
@@ -56,6 +57,8 @@ def _stage(stage: Stage, tokens: Shared, texts: Shared, lists: Shared, numbers: 
             made["at"] = line.at
         if line.cell >= 0:
             made["cell"] = line.cell
+        if line.node is not None and is_gradient(line.node.loc):
+            made["backward"] = True
         if line.hook:
             made["hook"] = True
         if line.value:

@@ -334,8 +334,7 @@ class _Measured:
             for name in ("fused", "adjoint-fused", "optimised", "adjoint"):
                 if (function := self._function(name)) is not None:
                     self._time(function)
-                    if name in ("fused", "adjoint-fused") or not background_compile():
-                        self._add_to_cells(function)
+            self._add_to_cells()
         for stage in self._program.stages:
             self._describe(stage)
 
@@ -402,11 +401,19 @@ class _Measured:
         for key, time in timing.kernels.items():
             self._kernels.setdefault(key, time)
 
-    def _add_to_cells(self, function: Function) -> None:
+    def _add_to_cells(self) -> None:
+        """Add the times of the graph to its cells, forward and backward apart; if it takes no gradient itself, the backward ones of its
+        adjoint, which runs the forward nodes again.
+        """
+        fused = background_compile()
+        own, adjoint = (self._function(name) for name in (("fused", "adjoint-fused") if fused else ("optimised", "adjoint")))
+        nodes = [] if own is None else [*walk(own.body)]
+        if adjoint is not None and not any(is_gradient(node.loc) for node in nodes):
+            nodes += [node for node in walk(adjoint.body) if is_gradient(node.loc)]
         cells = self._program.cells
-        for node in walk(function.body):
+        for node in nodes:
             if id(node) in self._times:
-                cells.add("seconds", cells.of(node.loc), self._times[id(node)].seconds)
+                cells.add("backward" if is_gradient(node.loc) else "seconds", cells.of(node.loc), self._times[id(node)].seconds)
 
     def _keyed(self, nodes: Iterable[Node]) -> Iterator[tuple[Node, Any]]:
         """Yield each node with a key by which the same node is found in another stage: what it comes from and what it computes, and its

@@ -156,7 +156,8 @@ class Cells:
         self._by_path[path] = index
         self.rows.append({
             "path": path, "type": type(cell).__name__ if cell is not None else "", "parent": parent, "location": -1,
-            "parameters": sum(p.size for p in own.values()), "bytes": sum(p.type.nbytes for p in own.values()), "nodes": 0, "seconds": None,
+            "parameters": sum(p.size for p in own.values()), "bytes": sum(p.type.nbytes for p in own.values()), "nodes": 0,
+            "seconds": None, "backward": None,
         })
         return index
 

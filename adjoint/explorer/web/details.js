@@ -40,7 +40,7 @@ class Details {
         const facts = [
             ["Nodes", count(cell.nodes ?? 0)],
             ["Parameters", cell.parameters ? `${count(cell.parameters)} (${bytes(cell.bytes)})` : "none"],
-            ["Time", typeof cell.seconds === "number" ? seconds(cell.seconds) : ""], ["From", this._places(cell.location)],
+            ...CELL_TIMES.map(({title, key}) => [title, typeof cell[key] === "number" ? seconds(cell[key]) : ""]), ["From", this._places(cell.location)],
             ["Lines", this._counts({kind: "cell", cell: position})],
         ];
         return [

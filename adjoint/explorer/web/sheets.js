@@ -169,10 +169,11 @@ class StageSheet {
             const speed = stage.column === "c" ? rate(line.runs) : "";
             return {text: [seconds(line.runs.seconds), speed].filter(Boolean).join(" · "), share: line.runs.seconds / measured.most};
         }
-        if (!measured.stage || stage.column === "c" || this.program.tokens(line).some(isCell)) return null;
+        // In a stage that ran, a line without a time is a view, or inside of a fused kernel. One of another stage has the time of its launches.
+        if (!measured.stage || measured.timed.has(stage) || stage.column === "c" || this.program.tokens(line).some(isCell)) return null;
         const {ids} = this.program.index(measured.stage);
         const lines = this.program.ids(line).flatMap(id => ids.get(id) ?? []).map(position => measured.stage.lines[position]);
-        const launched = [...new Set(lines.filter(({runs}) => runs))];
+        const launched = [...new Set(lines.filter(({runs, backward}) => runs && backward === line.backward))];
         if (!launched.length) return null;
         const time = launched.reduce((sum, {runs}) => sum + runs.seconds, 0);
         const whole = launched.every(each => this.program.ids(each).length === 1);
@@ -185,10 +186,14 @@ function isCell([kind, text]) {
     return kind === "keyword" && text.trim() === "cell";
 }
 
-/* Return where kernels were measured: the stage, the time of all, and of the slowest. */
+/* Return where kernels were measured: all stages with times; one of them, and there the time of all, and of the slowest. That one is the plan,
+   or the graph that runs if that has more launches: a plan of a graph as parsed has none of the gradients that the graph takes. */
 function measuredOf(program) {
-    const withTime = program.stages.filter(stage => stage.lines.some(line => line.runs));
-    const stage = withTime.findLast(({kind}) => kind === "plan") ?? withTime[0] ?? null;
+    const launches = stage => stage.lines.filter(line => line.runs).length;
+    const withTime = program.stages.filter(launches);
+    const graph = withTime.findLast(({column}) => column === "ir") ?? withTime[0] ?? null;
+    const plan = withTime.findLast(({kind}) => kind === "plan");
+    const stage = plan && launches(plan) >= launches(graph) ? plan : graph;
     const times = stage ? stage.lines.map(line => line.runs?.seconds ?? 0) : [];
-    return {stage, total: times.reduce((sum, time) => sum + time, 0) || 1, most: Math.max(...times, 1e-12)};
+    return {stage, timed: new Set(withTime), total: times.reduce((sum, time) => sum + time, 0) || 1, most: Math.max(...times, 1e-12)};
 }

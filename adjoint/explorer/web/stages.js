@@ -15,7 +15,7 @@ class Stages {
         this.ticks = stages.map(stage => make(
             "button", {
                 type: "button", tabindex: "-1", class: `tick of-${stage.column}`, title: stage.title, click: () => explorer.setStage(stage),
-            }, make("span", {}, stage.title),
+            }, make("span", {}, stage.title.replace(/\{.*/, "")),
         ));
         byId("ticks").append(...this.ticks);
     }

@@ -1,17 +1,21 @@
 /* The tree of Cells, with what each holds. It does what a column does: rows, keyboard, search. */
 
+/* The times of a Cell that a run has: of its own nodes, and of those of their gradients. */
+const CELL_TIMES = [{title: "Forward", key: "seconds"}, {title: "Backward", key: "backward"}];
+
 class Tree {
     constructor(explorer) {
         Object.assign(this, {explorer, name: "cells", cursor: -1, hits: new Set(), kept: -1});
         const {program} = explorer;
-        this.timed = program.cells.some(({seconds: time}) => typeof time === "number");
-        this.slowest = Math.max(1e-12, ...program.cells.filter(({parent}) => parent >= 0).map(cell => cell.seconds ?? 0));
+        this.times = CELL_TIMES.filter(({key}) => program.cells.some(cell => typeof cell[key] === "number"));
+        const inner = program.cells.filter(({parent}) => parent >= 0);
+        this.slowest = Math.max(1e-12, ...inner.flatMap(cell => this.times.map(({key}) => cell[key] ?? 0)));
         this.unfolded = new Set(program.cells.flatMap(({parent}, position) => (parent < 0 ? [position] : [])));
         this.body = make("div", {class: "body", role: "tree", tabindex: "0", id: "cells-tree", "aria-label": "Cells"});
         this.size = make("span", {class: "size"}, plural(program.cells.length, "Cell"));
-        const heads = ["Cell", "Nodes", "Parameters", "Bytes", ...(this.timed ? ["Time"] : [])];
+        const heads = ["Cell", "Nodes", "Parameters", "Bytes", ...this.times.map(({title}) => title)];
         this.element = make(
-            "section", {class: `column tree${this.timed ? " timed" : ""}`, "aria-label": "Tree of Cells"},
+            "section", {class: "column tree", "aria-label": "Tree of Cells"},
             make(
                 "header", {}, make("h2", {}, "Cells"), this.size,
                 make("button", {type: "button", click: () => this.foldAll()}, "Fold all"),
@@ -47,7 +51,8 @@ class Tree {
     _draw(position) {
         const {program} = this.explorer;
         const {cell, depth} = this.sheet.rows[position];
-        const {path, type, nodes, parameters, bytes: size, seconds: time} = program.cells[cell];
+        const {path, type, nodes, parameters, bytes: size} = program.cells[cell];
+        const times = this.times.map(({title, key}) => ({title, time: program.cells[cell][key]}));
         const inside = program.children(cell).length;
         const name = make("span", {class: "cell-name"});
         name.style.paddingLeft = `${depth * 14}px`;
@@ -55,7 +60,7 @@ class Tree {
         name.append(make("b", {}, path.split(".").pop() || "the whole"), ` ${type}`);
         const sizes = [count(nodes ?? 0), parameters ? count(parameters) : "", size ? bytes(size) : ""];
         const cells = [name, ...sizes.map(text => make("span", {}, text))];
-        if (this.timed) {
+        for (const {time} of times) {
             const share = make("span", {class: "time"}, typeof time === "number" ? seconds(time) : "");
             share.style.setProperty("--share", `${Math.min(100, ((time ?? 0) / this.slowest) * 100)}%`);
             cells.push(share);
@@ -64,7 +69,7 @@ class Tree {
             role: "treeitem", id: `cells-${position}`, "aria-level": String(depth + 1),
             "aria-expanded": inside ? String(this.unfolded.has(cell)) : undefined,
             "aria-label": [path || "the whole", type, plural(nodes ?? 0, "node"), parameters && plural(parameters, "parameter"),
-                time && seconds(time)].filter(Boolean).join(", "),
+                ...times.map(({title, time}) => time && `${title.toLowerCase()} ${seconds(time)}`)].filter(Boolean).join(", "),
         }, ...cells);
         element.made = 2 + cells.length;
         return element;
