@@ -46,7 +46,7 @@ def _cells(layers: int, run: bool) -> list[dict[str, Any]]:
                 "path": f"layer{layer}{name}", "type": "Block", "parent": parent, "location": 1 + 2 * layer, "parameters": 10 * nodes,
                 "bytes": 40 * nodes, "nodes": nodes,
             })
-    return [{**cell, **{which: 0.001 * cell["nodes"] if run else None for which in ("seconds", "backward")}} for cell in cells]
+    return [{**cell, **dict.fromkeys(("seconds", "backward"), 0.001 * cell["nodes"] if run else None)} for cell in cells]
 
 
 def _node(layer: int, node: int, *text: tuple[str, str], **more: Any) -> Line:
