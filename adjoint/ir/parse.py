@@ -439,22 +439,33 @@ class _FunctionReader:
         of, by, sens, carry, block = tree.children
         cotangents = [self._atom(token) for token in sens.children] if sens is not None else []
         attributes, initial, region, loc = self._differentiated(of, by, carry, block)
-        count = attributes["of"]
-        if sens is not None and len(cotangents) != count:
-            label = f"{_count(count, 'value')} differentiated, {_count(len(cotangents), 'cotangent')} given"
-            raise errors.WRONG_COUNT.at(self._place(sens if sens.children else of), label, self._source)
-        for token, ct, y in zip(sens.children if sens is not None else (), cotangents, region.results, strict=False):
-            if ct.type is not y.type:
-                label = f"`{token}` is {ct.type}, but it is the cotangent of a value of type {y.type}"
-                raise errors.WRONG_TYPE.at(self._place(token), label, self._source)
+        if sens is not None:
+            self._check_along(sens if sens.children else of, "cotangent", sens.children, cotangents, region.results[: attributes["of"]])
         return _op("gradient", **attributes), [*initial, *cotangents], (region,), loc
+
+    def _tangent(self, tree: Any) -> tuple[Op, Sequence[Atom], Sequence[Region], Loc]:
+        of, along, carry, block = tree.children
+        tangents = [self._atom(token) for token in along.children]
+        attributes, initial, region, loc = self._differentiated(of, None, carry, block)
+        self._check_along(along if along.children else of, "tangent", along.children, tangents, region.params)
+        return _op("tangent", of=attributes["of"]), [*initial, *tangents], (region,), loc
+
+    def _check_along(self, place: Any, noun: str, tokens: Sequence[Token], given: Sequence[Atom], values: Sequence[Atom]) -> None:
+        """Raise an error unless a cotangent or tangent is given for each of some values, of its type."""
+        if len(given) != len(values):
+            label = f"{_count(len(values), 'value')} differentiated, {_count(len(given), noun)} given"
+            raise errors.WRONG_COUNT.at(self._place(place), label, self._source)
+        for token, atom, value in zip(tokens, given, values, strict=True):
+            if atom.type is not value.type:
+                label = f"`{token}` is {atom.type}, but it is the {noun} of a value of type {value.type}"
+                raise errors.WRONG_TYPE.at(self._place(token), label, self._source)
 
     def _record(self, tree: Any) -> tuple[Op, Sequence[Atom], Sequence[Region], Loc]:
         attributes, initial, region, loc = self._differentiated(*tree.children)
         return _op("record", **attributes), initial, (region,), loc
 
     def _differentiated(self, of: Token, by: Any, carry: Any, block: Any) -> tuple[dict[str, Any], list[Atom], Region, Loc]:
-        """Return the attributes, the arguments, the region and the location of a `gradient` or `record`."""
+        """Return the attributes, the arguments, the region and the location of a `gradient`, `record` or `tangent`."""
         symbols: list[str] = []
         for token in by.children if by is not None else ():
             name = self._module.declared(token, "param")
@@ -682,6 +693,7 @@ _REGION_OPS: Final[dict[str, Callable[[_FunctionReader, Any], tuple[Op, Sequence
     "batch": _FunctionReader._batch,
     "gradient": _FunctionReader._gradient,
     "record": _FunctionReader._record,
+    "tangent": _FunctionReader._tangent,
 }
 
 

@@ -35,8 +35,8 @@ MARGIN: Final = 75
 KEYWORDS: Final = frozenset(
     {
         "at", "attention", "batch", "by", "carry", "cell", "do", "else", "false", "for", "func", "fused", "gradient", "host", "if", "in",
-        "inf", "nan", "none", "of", "param", "range", "record", "residuals", "return", "sens", "stack", "test", "trace", "true", "tuple",
-        "unknown", "vjp", "while", "with", "yield", *DTYPES,
+        "inf", "nan", "none", "of", "param", "range", "record", "residuals", "return", "sens", "stack", "tangent", "test", "trace", "true",
+        "tuple", "unknown", "vjp", "while", "with", "yield", *DTYPES,
     }
 )
 """Keywords of the language, which are no names of values."""
@@ -298,9 +298,9 @@ class _FunctionPrinter:
         op: Any = node.op
         operands, sens = node.operands[: len(body.params)], node.operands[len(body.params) :]
         head: list[Printable] = [f"{op.name} ", Token("attribute", "of"), "=", Token("literal", str(op.of))]
-        if op.by:
+        if getattr(op, "by", ()):
             head += [" ", Token("attribute", "by"), "=[", *_listed([_symbol(symbol)] for symbol in op.by), "]"]
-        head += [" sens ", "(", *_listed([self._atom(atom)] for atom in sens), ")"] if sens else []
+        head += [" sens " if op.name == "gradient" else " with ", "(", *_listed([self._atom(atom)] for atom in sens), ")"] if sens else []
         self._open(depth, [*results, *head, *self._carry(body.params, operands), " {"], body, node.loc)
         self._block(body, "yield", depth + 1)
         self._write(depth, ["}"])
@@ -359,6 +359,7 @@ _FORMS: Final = {
     "batch": _Form(1, _FunctionPrinter._fused),
     "gradient": _Form(1, _FunctionPrinter._gradient),
     "record": _Form(1, _FunctionPrinter._gradient),
+    "tangent": _Form(1, _FunctionPrinter._gradient),
 }
 
 

@@ -1,4 +1,4 @@
-"""Gradients inside of functions: `gradient`, `record` and `pull!` become the nodes that compute them.
+"""Gradients inside of functions: `gradient`, `record`, `pull!` and `tangent` become the nodes that compute them.
 
     y, x' = gradient of=1 sens (s) carry (x = a) { R; yield u }
                                      x = identity(a)         a separate value: its cotangents are one sum, as in a cell
@@ -12,6 +12,9 @@
     x' = pull!(t, s)
                                      the same, with R' in the place of the `pull!`, where it sees the forward values.  Each of
                                      several `pull!` has its own adjoint, and its own stacks in loops of R
+
+    y, y' = tangent of=1 with (s) carry (x = a) { R; yield u }
+                                     x = identity(a); R with its tangents, see `forward`
 
     for .. { x' = pull!(t, s) }      each round needs the stacks that loops of R have filled: these loops are run again there
 
@@ -31,7 +34,7 @@ from adjoint.foundation.made import count
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, free_values, walk
 from adjoint.ir.op import Effect
-from adjoint.ir.ops.control import Batch, Cell, Differentiated, For, Gradient, Pull, Record, While
+from adjoint.ir.ops.control import Batch, Cell, Differentiated, For, Gradient, Pull, Record, Tangent, While
 from adjoint.ir.ops.conversion import Identity
 from adjoint.ir.ops.host import Apply, GradientHost
 from adjoint.ir.ops.random import Draw
@@ -42,8 +45,10 @@ from adjoint.passes import errors
 from adjoint.passes.activity import Leaf, differentiable
 from adjoint.passes.batch import batched
 from adjoint.passes.dce import living
+from adjoint.passes.forward import transposed, with_tangents
 from adjoint.passes.inline import inlined_region
 from adjoint.passes.manager import Pass
+from adjoint.passes.order import sums_alike
 from adjoint.passes.rebuild import Known, Rewriter, became
 from adjoint.passes.residuals import extended
 from adjoint.passes.reverse import swept
@@ -52,13 +57,14 @@ __all__ = ["Differentiate", "expanded", "forward_and_adjoint", "has_gradients", 
 
 
 def has_gradients(function: Function) -> bool:
-    """Return True if the function takes gradients itself, or has batches: if it contains `gradient`, `record` or `batch` nodes."""
-    return any(isinstance(node.op, (Differentiated, Batch)) for node in walk(function.body))
+    """Return True if the function takes gradients itself, or has batches: if it contains `gradient`, `record`, `tangent` or `batch` nodes.
+    """
+    return any(isinstance(node.op, (Differentiated, *_AT_ONCE)) for node in walk(function.body))
 
 
 def expanded(function: Function, module: Module) -> Function:
-    """Return a function in which nodes that compute the gradients replace its `gradient`, `record` and `pull!` nodes (see the module).
-    Calls inside of these are inlined.
+    """Return a function in which nodes that compute the gradients replace its `gradient`, `record`, `pull!` and `tangent` nodes (see the
+    module), and nodes that compute all examples its `batch` nodes.  Calls inside of these are inlined.
 
     A function without such nodes is returned itself.
     """
@@ -68,15 +74,21 @@ def expanded(function: Function, module: Module) -> Function:
 
 
 def without_batches(function: Function, module: Module) -> tuple[Function, dict[Value, Value]]:
-    """Return a function in which nodes that compute all examples replace its `batch` nodes, with the gradients that these contain.
+    """Return a function in which nodes that compute all examples replace its `batch` nodes, and tangents its `tangent` nodes, with the
+    gradients that these contain.
 
-    Other gradients stay: a run decides whether they are taken along its path.  A function without batches is returned itself.  The second
-    result has, for the first result of each cell in the copy (without results, the first parameter), that of the cell which it copies.
+    Other gradients stay: a run decides whether they are taken along its path.  A `tangent` of what has no derivative in forward mode
+    becomes such gradients.  A function without these nodes is returned itself.  The second result has, for the first result of each cell
+    in the copy (without results, the first parameter), that of the cell which it copies.
     """
-    if not any(isinstance(node.op, Batch) for node in walk(function.body)):
+    if not any(isinstance(node.op, _AT_ONCE) for node in walk(function.body)):
         return function, {}
     expander = _Expander(function, module, batches=True)
     return replace(function, body=expander.body(function.body)), expander.cells
+
+
+_AT_ONCE = (Batch, Tangent)
+"""The ops that are replaced when a graph has been parsed: no run decides how they are computed."""
 
 
 def forward_and_adjoint(
@@ -140,7 +152,7 @@ class _Expander(_CellsKept):
 
     function  the function
     module    the module with the functions that it calls
-    batches   True to replace only `batch` nodes, with the gradients in them
+    batches   True to replace only `batch` and `tangent` nodes, with the gradients in them
     """
 
     def __init__(self, function: Function, module: Module, *, batches: bool = False):
@@ -148,8 +160,8 @@ class _Expander(_CellsKept):
         self._function, self._module = function, module
         self._expands = not batches
         """False where gradients stay."""
-        self._pulled_in_batches = {inner.operands[0] for node in walk(function.body) if isinstance(node.op, Batch)
-                                   for inner in walk(node.regions[0]) if isinstance(inner.op, Pull)}
+        self._pulled_at_once = {inner.operands[0] for node in walk(function.body) if isinstance(node.op, _AT_ONCE)
+                                for inner in walk(node.regions[0]) if isinstance(inner.op, Pull)}
         self._written = {node.op.symbol for f in module.functions.values() for node in walk(f.body) if isinstance(node.op, Write)}
         self._pulls: dict[Atom, list[tuple[Node, bool]]] = {}
         """For each trace (the last result of a `record` node): the `pull!` nodes that use it, each with True if it is in a loop without the
@@ -167,12 +179,14 @@ class _Expander(_CellsKept):
         match node.op:
             case Gradient() as op if self._expands:
                 return self._gradient(b, node, op, known)
-            case Record() as op if self._expands or node.results[-1] in self._pulled_in_batches:
+            case Record() as op if self._expands or node.results[-1] in self._pulled_at_once:
                 return self._record(b, node, op, known)
             case Pull() if node.operands[0] in self._adjoints:
                 return self._pull(b, node, known)
             case Batch():
                 return self._batch(b, node, known)
+            case Tangent() as op:
+                return self._tangent(b, node, op, known)
             case _:
                 return None
 
@@ -237,6 +251,31 @@ class _Expander(_CellsKept):
             raise errors.HOOKS_IN_BATCH.at(node.loc, "a pullback that calls hooks, or a `bprop`, is mapped over its cotangents")
         (region,) = self.regions(b, [inlined], dict(known))
         return batched(b, region, operands, _CellsKept(self.cells), together=False)
+
+    def _tangent(self, b: Builder, node: Node, op: Tangent, known: Known) -> Sequence[Atom]:
+        region = inlined_region(node.regions[0], self._module, self._function.symbol)
+        if not self._expands:
+            (region,) = self.regions(b, [region], dict(known))
+            if not sums_alike(Function("", region)):
+                # As for other gradients: a path adds them up as eager mode does.
+                return transposed(b, op, [became(atom, known) for atom in node.operands], region)
+        around, self._expands = self._expands, True
+        (whole,) = self.regions(b, [region], dict(known))
+        self._expands = around
+        count = len(whole.params)
+        seeds = [Value(param.type, f"{param.hint}'") for param in whole.params]
+        try:
+            nodes, tangents = with_tangents(whole.nodes, whole.results[: op.of], dict(zip(whole.params, seeds, strict=True)), self._module)
+        except errors.NoGradient:
+            if around:
+                raise
+            return transposed(b, op, [became(atom, known) for atom in node.operands], region)
+        results = [*whole.results, *tangents]
+        nodes = living(nodes, results, self._module)
+        self._enter(b, node, whole, set(free_values(nodes, results)), known)
+        known.update((seed, became(atom, known)) for seed, atom in zip(seeds, node.operands[count:], strict=True))
+        Rewriter().nodes(b, nodes, known)
+        return [became(atom, known) for atom in results]
 
     def _again(self, pull: Node, adjoint: _Adjoint, forward: Sequence[Node]) -> list[Node]:
         """Return the forward nodes that must run once more before a `pull!` in a loop: its gradient pops stacks, which each round must find
@@ -322,7 +361,8 @@ def _wanted(op: Differentiated, region: Region) -> dict[Leaf, Type]:
 class Differentiate(Pass):
     """The pass `differentiate`: replace each `gradient` node by its region and the nodes that compute the gradient, inner ones first.
 
-    A `record` node (which runs a function for a later gradient) becomes its region, each `pull!` of it the nodes that compute the gradient.
+    A `record` node (which runs a function for a later gradient) becomes its region, each `pull!` of it the nodes that compute the gradient,
+    a `tangent` node its region with the tangents.
     """
 
     name: ClassVar[str] = "differentiate"

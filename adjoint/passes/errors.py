@@ -11,6 +11,7 @@ __all__ = [
     "HOOKS_IN_BATCH",
     "LEAF_WRITTEN",
     "NOT_A_PIPELINE",
+    "NO_DERIVATIVE",
     "NO_GRADIENT",
     "NO_LEAF",
     "PULLED_IN_LOOP",
@@ -147,5 +148,18 @@ HOOKS_IN_BATCH = _mistake(
     """
 A pullback is called for each row of a batch of cotangents, as `jacrev` does it, and it calls hooks or a `bprop` in Python. In a graph these
 belong to one gradient. Outside of a graph, `jacrev` calls the pullback for one row after the other: call it there.
+""",
+)
+
+NO_DERIVATIVE = _mistake(
+    "E151",
+    "no derivative in forward mode",
+    """
+A derivative along a direction (`jvp`, `jacfwd`, a `tangent` of the IR) was asked for through an op that has none; the message says why.
+The derivative of an op is its gradient rule, transposed: so the op needs a gradient, and one that is made of nodes. A `bprop` of your own
+runs in Python. A graph takes its `jvp` along the path of a run, where what the `bprop` computes is transposed; within a batch, as in
+`jacfwd`, it cannot. Then call `jvp` for one direction after the other, take the derivative in reverse mode (`jacrev`, `vjp`), or give the
+rule as nodes: operators with gradients in the place of the cell, in the IR a function with `vjp`. Where a value does not matter for the
+derivative, mark it with `stop_gradient`.
 """,
 )

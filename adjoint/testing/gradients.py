@@ -1,4 +1,4 @@
-"""Compare gradients with finite differences in float64, to order two."""
+"""Compare gradients with finite differences in float64, to order two, and with derivatives in forward mode."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.ir.core import Function, Module
+from adjoint.ir.core import Function, Module, Region, Value
 from adjoint.ir.interpret import Interpreter
 from adjoint.ir.op import NotDifferentiable
 from adjoint.ir.types import TensorType
 from adjoint.ir.verify import verify_module
 from adjoint.passes.activity import differentiable_by_default
 from adjoint.passes.autodiff import Grad
+from adjoint.passes.forward import with_tangents
 from adjoint.testing.cases import Array, Case
 
 __all__ = ["check_gradient"]
 
 
 def check_gradient(module: Module, case: Case, orders: int) -> None:
-    """Compare the gradient with a finite difference along a random direction; then the gradient's own gradient.
+    """Compare the gradient along a random direction with a finite difference, and with the tangents; then the gradient's own gradient.
 
     AssertionError if one differs, and if an op that has a gradient has none of order two.
 
@@ -54,7 +55,25 @@ def check_gradient(module: Module, case: Case, orders: int) -> None:
             if not error <= 1e-5 * (1 + abs(slope)) + noise:
                 raise AssertionError(f"{case.name}: the gradient of order {order} along a random direction is {slope_of_adjoint}, but "
                                      f"finite differences give {slope}")
+        if order == 1 and case.sample.smooth:
+            pairs = zip(tangents(module, function, arguments, ways), function.result_types, strict=True)
+            terms = [ct * d for ct, d in zip(seeds, (d for d, t in pairs if differentiable_by_default(t)), strict=True)]
+            slope, size = sum(float(np.sum(x)) for x in terms), sum(float(np.sum(np.abs(x))) for x in terms)
+            if not abs(slope - slope_of_adjoint) <= 1e-9 * (1 + size):
+                raise AssertionError(f"{case.name}: the gradient along a random direction is {slope_of_adjoint}, but the derivative in "
+                                     f"forward mode is {slope}")
         module, arguments = after, [*arguments, *seeds]
+
+
+def tangents(module: Module, function: Function, arguments: Sequence[Array], ways: Sequence[Any]) -> list[Array]:
+    """Return the derivatives of the function's results along `ways`, computed in forward mode."""
+    moved = [param for param, way in zip(function.params, ways, strict=True) if way is not None]
+    directions = {param: Value(param.type, f"{param.hint}'") for param in moved}
+    nodes, found = with_tangents(function.body.nodes, function.body.results, directions, module)
+    whole = Function("f", Region((*function.params, *directions.values()), tuple(nodes), tuple(found)))
+    made = Module(module.params, module.hosts, {"f": whole})
+    verify_module(made)
+    return list(Interpreter(made).call(whole, [*arguments, *(way for way in ways if way is not None)]))
 
 
 STEP = 1e-5

@@ -8,6 +8,7 @@
     y, x' = gradient of=1 carry (x = a) { ... yield y1 }
     y, t = record of=1 carry (x = a) { ... yield y1 }
     x' = pull!(t, y')
+    y, y' = tangent of=1 with (x') carry (x = a) { ... yield y1 }
     y = batch carry (x = xs) { ... yield y1 }
 
 Their gradients are transforms of regions; see `passes/autodiff_regions.py`.
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node, Region
 
-__all__ = ["Batch", "Call", "Cell", "Differentiated", "For", "Gradient", "If", "Pull", "Record", "RegionOp", "While", "known_rounds"]
+__all__ = ["Batch", "Call", "Cell", "Differentiated", "For", "Gradient", "If", "Pull", "Record", "RegionOp", "Tangent", "While",
+           "known_rounds"]
 
 
 class RegionOp(Op):
@@ -258,6 +260,37 @@ class Pull(RegionOp):
             raise mistake(self, "t", "a trace", operands[0] if operands else (), TypeError)
         _expect_types(self, "cotangents", operands[0].outputs, operands[1:])
         return operands[0].leaves
+
+
+@operation
+class Tangent(RegionOp):
+    """A region and its derivative along a direction: `y: f32, y': f32 = tangent of=1 with (s) carry (x: f32[3] = a) { ... yield y1 }`.
+
+    The pass `differentiate` replaces it by the nodes of the region, and those of the tangents beside them (`passes/forward.py`).  Values of
+    outer regions are constants for it.  Hooks on gradients are not called for it.
+
+    of       how many of the first values that the region yields have a tangent among the results; the others are only returned
+    operands the arguments, tensors; then for each of them its tangent, of its type
+    region   parameters: the arguments; yields the outputs
+    result   all that the region yields, then the tangents of the `of` first values; zeros for one that does not depend on an argument
+    gradient that of the nodes that replace it: it may be inside a `gradient`
+    errors   TypeError when the parameters do not have the operands' types, a tangent not the type of its argument, or no tensors are
+             differentiated; ValueError when `of` is not in 1..outputs
+    """
+
+    of: int
+
+    def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
+        _expect_regions(self, regions, 1)
+        (body,) = regions
+        params, outputs = [p.type for p in body.params], [a.type for a in body.results]
+        if not 1 <= self.of <= len(outputs):
+            raise mistake(self, "of", f"in 1..{len(outputs)}", self.of)
+        if not all(isinstance(t, TensorType) for t in (*params, *outputs[: self.of])):
+            raise mistake(self, "region", "a function of tensors", _typed([*params, *outputs[: self.of]]), TypeError)
+        _expect_types(self, "parameters", list(operands[: len(params)]), params)
+        _expect_types(self, "with", params, list(operands[len(params) :]))
+        return (*outputs, *outputs[: self.of])
 
 
 @operation

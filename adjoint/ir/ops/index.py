@@ -28,7 +28,7 @@ OPS = {
     "composed":
         "hypot clip soft_shrink smooth_l1 huber",
     "control":
-        "if for while cell call gradient record pull! batch",
+        "if for while cell call gradient record pull! tangent batch",
     "conversion":
         "select cast identity stop_gradient no_grad straight_through",
     "cumulative":

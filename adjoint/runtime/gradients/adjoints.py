@@ -30,7 +30,7 @@ from adjoint.runtime.process.tracer import not_eagerly, state
 from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
-__all__ = ["Program", "adjoint_makers", "program_for"]
+__all__ = ["Program", "adjoint_makers", "program_for", "tangents_for"]
 
 _PROGRAM, _NODE = 2000, 900
 """Estimated bytes of a program, and of each of its nodes with its step and plan."""
@@ -280,32 +280,67 @@ def _present(entries: Iterable[Tensor | None]) -> list[Tensor]:
     return [x for x in entries if x is not None]
 
 
-def program_for(tape: Tape, start: TrieStep, outputs: tuple[int, ...], wanted: tuple[int, ...]) -> Program:
+def program_for(tape: Tape, start: TrieStep, outputs: tuple[int, ...], wanted: tuple[int, ...], hooks: bool = True) -> Program:
     """Return the adjoint of everything that `tape` has recorded since `start` (a step of the trie, the tree of all recordings).
 
     It is built if no tape has needed it before, and kept at the last step.
 
     outputs  the tape's slots (value numbers) of the values that are differentiated
     wanted   the tape's slots of the values by which the gradient is taken
+    hooks    False to leave out hooks on gradients
     """
     for watcher in watchers:
         watcher.gradient(tape, start, outputs, wanted)
-    key = (start, outputs, wanted)
+    return _kept(tape, (start, outputs, wanted, hooks), lambda: _built(tape, start, outputs, wanted, hooks))
+
+
+def tangents_for(tape: Tape, start: TrieStep, outputs: tuple[int, ...], inputs: tuple[int, ...]) -> Program | None:
+    """Return the program that computes tangents of what `tape` has recorded since `start`, kept as an adjoint is: it takes the tangents of
+    the inputs in the place of cotangents.  None if there is none, since Python computes a gradient in it.
+
+    outputs, inputs  the tape's slots of the values that are differentiated, and of those by which they are
+    """
+    program = _kept(tape, (start, outputs, inputs, "tangents"), lambda: _pushing(tape, start, outputs, inputs))
+    return program if isinstance(program, Program) else None
+
+
+def _kept(tape: Tape, key: Any, build: Callable[[], Any]) -> Any:
+    """Return the program that is kept under a key at the last step of a tape; it is built if there is none."""
     program = tape.at.programs.get(key)
     if program is None:
-        program = tape.at.programs[key] = _built(tape, start, outputs, wanted)
+        program = tape.at.programs[key] = build()
         budget.charge(program.nbytes)
     tape.at.used = budget.period
     return program
 
 
-def _built(tape: Tape, start: TrieStep, outputs: tuple[int, ...], wanted: tuple[int, ...]) -> Program:
+class _NotInIR:
+    """Kept in the place of a program that cannot be made, so that nobody tries again."""
+
+    nbytes = 100
+
+
+def _pushing(tape: Tape, start: TrieStep, outputs: tuple[int, ...], inputs: tuple[int, ...]) -> Program | _NotInIR:
+    with collector.paused():
+        from adjoint.passes.errors import NoGradient
+        from adjoint.runtime.gradients.assembly import assembled, tangents_of
+
+    made = assembled(tape.path(), start, (*outputs, *inputs))
+    try:
+        pushed = tangents_of(made, len(outputs))
+    except NoGradient:
+        return _NotInIR()
+    count("adjoints")
+    return Program(pushed.function, [made.slots[value] for value in pushed.residuals], {}, pushed.missing)
+
+
+def _built(tape: Tape, start: TrieStep, outputs: tuple[int, ...], wanted: tuple[int, ...], hooks: bool) -> Program:
     # Imported with the first gradient, not with the package.
     with collector.paused():
         from adjoint.runtime.gradients.assembly import adjoint_of, assembled
 
     made = assembled(tape.path(), start, (*outputs, *wanted))
-    pulled = adjoint_of(made, len(outputs))
+    pulled = adjoint_of(made, len(outputs), hooks)
     count("adjoints")
     adjoint_made(tape, start, made, made.results[: len(outputs)], pulled.function)
     sources = [made.slots[value] for value in pulled.residuals]

@@ -1,22 +1,29 @@
-"""`vjp` and `jvp`: a function's result, and products of vectors with its Jacobian.
+"""`vjp`, `jvp` and `linearize`: a function's result, and products of vectors with its Jacobian.
 
     y, pull = vjp(f, x)         x' = pull(y')         f runs at once, its adjoint whenever `pull` is called
-    y, dy = jvp(f, x, dx)       pull is linear, so its own pullback maps dx to dy
+    y, dy = jvp(f, x, dx)                             f runs with the tangents of its values
+    y, push = linearize(f, x)   dy = push(dx)         f runs at once, its tangents whenever `push` is called
 
 The pullback `pull` maps the cotangents of results to those of arguments.  It keeps the tape (the recording) of the forward run: the adjoint
-uses the values of that run, and hooks run at each call of the pullback.
+uses the values of that run, and hooks run at each call of the pullback.  So does `push`, without hooks.  A graph that is made has a node
+`tangent` for a `jvp`.
+
+Where f has a `bprop` of its own, which computes gradients in Python, there are no tangents.  The pullback is linear, so its own pullback
+maps dx to dy: it records what the `bprop` computes.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.foundation.diagnostics import check_flag
 from adjoint.ir.types import BOOL
 from adjoint.runtime.cells.nested_gradients import gradients_like
-from adjoint.runtime.gradients.adjoints import Program, program_for
+from adjoint.runtime.gradients.adjoints import Program, program_for, tangents_for
 from adjoint.runtime.gradients.grad import (
+    Recorded,
     _check_function,
     _weights,
     differentiate,
@@ -28,11 +35,12 @@ from adjoint.runtime.gradients.grad import (
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.gradients.trie import TrieStep
 from adjoint.runtime.process.tracer import check_gradients, set_tracer, state
+from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.structure import CONTAINERS, RESULTS, arranged, leaves
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
-__all__ = ["Pullback", "jvp", "ran", "vjp"]
+__all__ = ["Pullback", "Pushforward", "jvp", "linearize", "pushed", "ran", "vjp"]
 
 
 class Pullback:
@@ -45,15 +53,15 @@ class Pullback:
     outputs  the tensors to differentiate
     wanted   the tape's slots (value numbers) of the values by which the gradient is taken
     own      True if the tape was started for this pullback alone
+    hooks    False to leave out hooks on gradients
     """
 
-    def __init__(self, tape: Tape, start: TrieStep, outputs: Sequence[Tensor], wanted: Sequence[int], own: bool):
-        self._tape, self._start, self._end, self._wanted = tape, start, tape.at, tuple(wanted)
+    def __init__(self, tape: Tape, start: TrieStep, outputs: Sequence[Tensor], wanted: Sequence[int], own: bool, hooks: bool = True):
+        self._tape, self._start, self._end, self._wanted, self._hooks = tape, start, tape.at, tuple(wanted), hooks
         self._slots = [None if x.dtype is BOOL else tape.slot_of(x) for x in outputs]
         self._program: Program | None = None
         if own:
-            # This tape is no longer notified when a tensor is overwritten, so it keeps the memories themselves.
-            tape.values = [x if x is None else wrap(x.type, x.memory) for x in tape.values]
+            _keep_memories(tape)
 
     def __call__(self, cotangents: Sequence[Tensor]) -> dict[int, Tensor]:
         """Compute gradients from one cotangent for each output.  Return, for each slot of the tape in `wanted`, the gradient of its value.
@@ -63,12 +71,68 @@ class Pullback:
             # The path ends where the function returned, even if the tape has advanced since.
             at, tape.at = tape.at, self._end
             try:
-                self._program = program_for(tape, self._start, tuple(s for s in self._slots if s is not None), self._wanted)
+                self._program = program_for(tape, self._start, tuple(s for s in self._slots if s is not None), self._wanted, self._hooks)
             finally:
                 tape.at = at
         given = [ct for ct, slot in zip(cotangents, self._slots, strict=True) if slot is not None]
         found = self._program.gradients(tape, self._wanted, given, recorded=state.tracer is not None)
         return dict(zip(self._wanted, found, strict=True))
+
+
+class Pushforward:
+    """The function that `linearize` returns, as an object: it maps tangents of what is differentiated by to tangents of the outputs.
+
+    It may be called any number of times; inside of another gradient its calls are recorded.  The arguments are those of `Pullback`.
+    """
+
+    def __init__(self, tape: Tape, start: TrieStep, outputs: Sequence[Tensor], wanted: Sequence[int], own: bool):
+        self._tape, self._start, self._end, self._wanted = tape, start, tape.at, tuple(wanted)
+        self._outputs = [(None if x.dtype is BOOL else tape.slot_of(x), x.type) for x in outputs]
+        if own:
+            _keep_memories(tape)
+
+    def __call__(self, tangents: Sequence[Tensor]) -> list[Tensor]:
+        """Compute the tangent of each output, zeros for one that does not depend on an input, from one for each slot in `wanted`."""
+        tape, slots = self._tape, tuple([slot for slot, _ in self._outputs if slot is not None])
+        at, tape.at = tape.at, self._end  # the path ends where the function returned, even if the tape has advanced since
+        try:
+            program = tangents_for(tape, self._start, slots, self._wanted)
+        finally:
+            tape.at = at
+        found = iter(self._along_path(slots, tangents) if program is None
+                     else program.gradients(tape, slots, tangents, recorded=state.tracer is not None))
+        return [zeros(type_) if slot is None else next(found) for slot, type_ in self._outputs]
+
+    def _along_path(self, slots: Sequence[int], tangents: Sequence[Tensor]) -> list[Tensor]:
+        """Return the tangents by the pullback of the pullback, where Python computes gradients."""
+        tape = self._tape
+        outputs = [tape.values[slot] for slot in slots]
+        at, tape.at = tape.at, self._end
+        try:
+            pull = Pullback(tape, self._start, outputs, self._wanted, own=False, hooks=False)
+        finally:
+            tape.at = at
+
+        def pulled(*cotangents: Tensor) -> tuple[Tensor, ...]:
+            found = pull(cotangents)
+            return tuple([found[slot] for slot in self._wanted])
+
+        return _transposed(pulled, outputs, tangents)
+
+
+def _transposed(pulled: Callable[..., Any], outputs: Sequence[Tensor], tangents: Sequence[Tensor]) -> list[Any]:
+    """Return the tangents of outputs: the gradient of a pullback by its cotangents.
+
+    pulled  the pullback: it takes a cotangent for each output, and returns a tuple of gradients, one for each tangent
+    """
+    # The pullback is linear, so the cotangents at which it is differentiated do not matter.
+    there = tuple(map(ones, outputs))
+    return differentiate(pulled, there, {}, range(len(there)), (), sens=tuple(tangents))[1]
+
+
+def _keep_memories(tape: Tape) -> None:
+    """Let a tape keep the memories of its values: it is no longer notified when a tensor is overwritten."""
+    tape.values = [x if x is None else wrap(x.type, x.memory) for x in tape.values]
 
 
 def _check_tensors(name: str, what: str, values: Sequence[Any]) -> None:
@@ -128,6 +192,17 @@ def ran(
     check_gradients()
     if state.tracer is not None and state.tracer.emits is True:
         return state.tracer.record(fn, args, positions, weights, has_aux)
+    tape, run, result, outputs, own = _on_tape(fn, args, positions, weights, has_aux)
+    pullback = Pullback(tape, run.start, outputs, run.wanted, own)
+    return result, outputs, lambda cotangents: run.structured(pullback(cotangents))
+
+
+def _on_tape(fn: Any, args: tuple[Any, ...], positions: Sequence[int], weights: Sequence[Parameter], has_aux: bool,
+             ) -> tuple[Tape, Recorded, Any, list[Tensor], bool]:
+    """Run `fn` on the tape of this thread, or on a new one; the arguments are those of `ran`.
+
+    Return the tape, what is known of the run, its result, the tensors in it that are differentiated, and True if the tape is new.
+    """
     outer: Tape | None = state.tracer  # pyright: ignore[reportAssignmentType] - what records is a Tape
     tape = outer if outer is not None else Tape()
     depth = tape.depth
@@ -140,8 +215,22 @@ def ran(
         tape.depth = depth
         set_tracer(outer)
         state.tracer = outer
-    pullback = Pullback(tape, run.start, outputs, run.wanted, own=outer is None)
-    return result, outputs, lambda cotangents: run.structured(pullback(cotangents))
+    return tape, run, result, outputs, outer is None
+
+
+def pushed(fn: Any, args: tuple[Any, ...], positions: Sequence[int], tangents: Sequence[Tensor], has_aux: bool
+           ) -> tuple[Any, list[Tensor], list[Tensor]]:
+    """Run `fn` with the tangents of its values; return its result, the tensors in it that are differentiated, and their tangents.
+
+    tangents  one for each tensor in the arguments at `positions`
+
+    The other arguments are those of `ran`.
+    """
+    check_gradients()
+    if state.tracer is not None and state.tracer.emits is True:
+        return state.tracer.tangent(fn, args, positions, tangents, has_aux)
+    tape, run, result, outputs, _ = _on_tape(fn, args, positions, (), has_aux)
+    return result, outputs, Pushforward(tape, run.start, outputs, run.wanted, own=False)(tangents)
 
 
 def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool = False) -> tuple[Any, ...]:
@@ -204,25 +293,54 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
     positions = [i for i, x in enumerate(args) if leaves(x, Tensor)]
     if not positions:
         raise TypeError(f"For 'jvp', there must be a Tensor among the 'inputs', but got {inputs!r}.")
-    direction = [s for i in positions for s in _direction(args[i], vectors[i])]
-    result, outputs, pull = ran(fn, args, positions, (), has_aux)
-
-    def pulled(*cotangents: Tensor) -> Any:
-        return tuple(leaves(pull(cotangents)[0], Tensor))
-
-    # The pullback is linear, so the cotangents at which it is differentiated do not matter.
-    there = tuple(ones(x) for x in outputs)
-    along = differentiate(pulled, there, {}, range(len(there)), (), sens=tuple(direction))[1]
+    direction = [s for i in positions for s in _direction("jvp", args[i], vectors[i])]
+    result, _, along = pushed(fn, args, positions, direction, has_aux)
     first, aux = _parts(result, has_aux)
     return first, gradients_like(first, along, RESULTS), *aux
 
 
-def _direction(x: Any, vector: Any) -> list[Tensor]:
+def linearize(fn: Callable[..., Any], *inputs: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """Return the result of `fn(*inputs)`, and the function that maps directions to the derivatives of the result along them.
+
+    fn       a function or Cell
+    inputs   Tensors, or tuples, lists or dicts of them
+    has_aux  `fn` returns (output to differentiate, aux ...)
+    result   (outputs, linear), with `has_aux` (outputs, linear, aux).  `linear(*v)` takes one vector for each input, of its structure,
+             shapes and dtypes, and returns the derivative in the structure of the outputs.  `fn` runs once, `linear` any number of times
+
+    TypeError if an input or vector is not a Tensor, or a vector has another dtype than its input; ValueError for another number or shape.
+    """
+    _check_function("linearize", fn)
+    _check_tensors("linearize", "inputs", inputs)
+    check_flag("linearize", "has_aux", has_aux)
+    if not inputs:
+        raise TypeError("For 'linearize', there must be an input to differentiate by, but got none.")
+    positions = range(len(inputs))
+    check_gradients()
+    if state.tracer is not None and state.tracer.emits is True:
+        result, outputs, pull = state.tracer.record(fn, inputs, positions, (), has_aux, hooks=False)
+        push = functools.partial(_transposed, lambda *cotangents: tuple(leaves(pull(cotangents)[0], Tensor)), outputs)
+    else:
+        tape, run, result, outputs, own = _on_tape(fn, inputs, positions, (), has_aux)
+        push = Pushforward(tape, run.start, outputs, run.wanted, own)
+    first, aux = _parts(result, has_aux)
+
+    def linear(*v: Any) -> Any:
+        if len(v) != len(inputs):
+            raise ValueError(f"For 'linearize', the function must be called with one vector for each of the {len(inputs)} inputs, "
+                             f"but got {len(v)}.")
+        direction = [s for x, vector in zip(inputs, v, strict=True) for s in _direction("linearize", x, vector)]
+        return gradients_like(first, push(direction), RESULTS)
+
+    return first, linear, *aux
+
+
+def _direction(name: str, x: Any, vector: Any) -> list[Tensor]:
     """Return the tensors of one vector in the order of its input's; raise an error if their number, dtypes or shapes differ from these."""
-    _check_tensors("jvp", "vectors", [vector])
-    wanted, given = leaves(x, Tensor), _in_order("jvp", "vector", vector, x, CONTAINERS)
+    _check_tensors(name, "vectors", [vector])
+    wanted, given = leaves(x, Tensor), _in_order(name, "vector", vector, x, CONTAINERS)
     if len(wanted) != len(given):
-        raise ValueError(f"For 'jvp', a vector must have as many tensors as its input, {len(wanted)}, but got {len(given)}.")
+        raise ValueError(f"For '{name}', a vector must have as many tensors as its input, {len(wanted)}, but got {len(given)}.")
     for s, a in zip(given, wanted, strict=True):
-        _check_vector("jvp", "input", s, a)
+        _check_vector(name, "input", s, a)
     return given

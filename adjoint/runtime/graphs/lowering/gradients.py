@@ -1,4 +1,4 @@
-"""Gradients that a function takes while it is made into a graph: nodes `gradient`, `record` and `pull`.
+"""Gradients that a function takes while it is made into a graph: nodes `gradient`, `record`, `pull!` and `tangent`.
 
 The differentiated code is a region of the node.
 """
@@ -6,6 +6,7 @@ The differentiated code is a region of the node.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from adjoint.frontend import errors
@@ -13,10 +14,11 @@ from adjoint.frontend.control.branches import Unreachable
 from adjoint.frontend.lowerer import Lowerer
 from adjoint.ir.core import Atom, Literal, Region, Value
 from adjoint.ir.op import Op
-from adjoint.ir.ops.control import Gradient, Pull, Record
+from adjoint.ir.ops.control import Gradient, Pull, Record, Tangent
 from adjoint.ir.ops.conversion import NoGrad
 from adjoint.ir.ops.stack import Undef
 from adjoint.ir.types import BOOL, F32, TensorType, scalar
+from adjoint.passes.forward import without_hooks
 from adjoint.runtime.cells.nested_gradients import gradients_like
 from adjoint.runtime.gradients.argument_copy import ArgumentCopy
 from adjoint.runtime.gradients.grad import checked_sens, differentiated
@@ -68,8 +70,21 @@ class Gradients:
         result, rest = self._ran(Gradient(*inner.attributes), inner, self._values.atoms(sent))
         return result, *self._by_leaf(inner, rest)
 
+    def tangent(self, fn: Any, args: tuple[Any, ...], positions: Sequence[int], tangents: Sequence[Tensor],
+                has_aux: bool) -> tuple[Any, list[Tensor], list[Tensor]]:
+        """Add a node that runs a function with the tangents of its values, as `jvp` does.
+
+        Return the function's result, its differentiated tensors, and their tangents.
+
+        tangents  one for each tensor in the arguments at `positions`
+        """
+        inner = self._differentiated(fn, args, {}, positions, (), has_aux)
+        result, rest = self._ran(Tangent(inner.of), inner, self._values.atoms(tangents))
+        outputs, found = differentiated(result, has_aux), iter(self._values.tensors(rest))
+        return result, outputs, [zeros(x.type) if x.dtype is BOOL else next(found) for x in outputs]
+
     def record(self, fn: Any, args: tuple[Any, ...], positions: Sequence[int], weights: Sequence[Parameter],
-               has_aux: bool) -> tuple[Any, list[Tensor], Callable[[Sequence[Tensor]], tuple[list[Any], list[Tensor]]]]:
+               has_aux: bool, hooks: bool = True) -> tuple[Any, list[Tensor], Callable[[Sequence[Tensor]], tuple[list[Any], list[Tensor]]]]:
         """Add a node that runs a function and records it, so that gradients can be taken later, as `vjp` does.
 
         Return the function's result, its differentiated tensors, and the pullback: called with their cotangents it returns gradients.
@@ -78,8 +93,11 @@ class Gradients:
         positions  the arguments to differentiate by
         weights    the Parameters to differentiate by
         has_aux    True if only the first item of the result is differentiated
+        hooks      False to leave out hooks on gradients
         """
         inner = self._differentiated(fn, args, {}, positions, weights, has_aux)
+        if not hooks:
+            inner = inner._replace(region=replace(inner.region, nodes=tuple(without_hooks(inner.region.nodes))))
         result, (trace,) = self._ran(Record(*inner.attributes), inner, ())
         trace.hint, home, outputs = "t", self._regions.builder, differentiated(result, has_aux)
 
