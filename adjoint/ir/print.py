@@ -298,7 +298,7 @@ class _FunctionPrinter:
         op: Any = node.op
         operands, sens = node.operands[: len(body.params)], node.operands[len(body.params) :]
         head: list[Printable] = [f"{op.name} ", Token("attribute", "of"), "=", Token("literal", str(op.of))]
-        if getattr(op, "by", ()):
+        if op.by:
             head += [" ", Token("attribute", "by"), "=[", *_listed([_symbol(symbol)] for symbol in op.by), "]"]
         head += [" sens " if op.name == "gradient" else " with ", "(", *_listed([self._atom(atom)] for atom in sens), ")"] if sens else []
         self._open(depth, [*results, *head, *self._carry(body.params, operands), " {"], body, node.loc)

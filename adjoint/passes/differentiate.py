@@ -45,7 +45,7 @@ from adjoint.passes import errors
 from adjoint.passes.activity import Leaf, differentiable
 from adjoint.passes.batch import batched
 from adjoint.passes.dce import living
-from adjoint.passes.forward import transposed, with_tangents
+from adjoint.passes.forward import with_tangents
 from adjoint.passes.inline import inlined_region
 from adjoint.passes.manager import Pass
 from adjoint.passes.order import sums_alike
@@ -59,7 +59,7 @@ __all__ = ["Differentiate", "expanded", "forward_and_adjoint", "has_gradients", 
 def has_gradients(function: Function) -> bool:
     """Return True if the function takes gradients itself, or has batches: if it contains `gradient`, `record`, `tangent` or `batch` nodes.
     """
-    return any(isinstance(node.op, (Differentiated, *_AT_ONCE)) for node in walk(function.body))
+    return any(isinstance(node.op, (Differentiated, Batch)) for node in walk(function.body))
 
 
 def expanded(function: Function, module: Module) -> Function:
@@ -77,9 +77,9 @@ def without_batches(function: Function, module: Module) -> tuple[Function, dict[
     """Return a function in which nodes that compute all examples replace its `batch` nodes, and tangents its `tangent` nodes, with the
     gradients that these contain.
 
-    Other gradients stay: a run decides whether they are taken along its path.  A `tangent` of what has no derivative in forward mode
-    becomes such gradients.  A function without these nodes is returned itself.  The second result has, for the first result of each cell
-    in the copy (without results, the first parameter), that of the cell which it copies.
+    Other gradients stay: a run decides whether they are taken along its path.  So does a `tangent` of what has no derivative in forward
+    mode.  A function without these nodes is returned itself.  The second result has, for the first result of each cell in the copy (without
+    results, the first parameter), that of the cell which it copies.
     """
     if not any(isinstance(node.op, _AT_ONCE) for node in walk(function.body)):
         return function, {}
@@ -241,41 +241,51 @@ class _Expander(_CellsKept):
         inlined = inlined_region(node.regions[0], self._module, self._function.symbol)
         operands = [became(atom, known) for atom in node.operands]
         if self._expands or not any(isinstance(inner.op, Apply) for inner in walk(inlined)):
-            around, self._expands = self._expands, True
-            (region,) = self.regions(b, [inlined], dict(known))
-            self._expands = around
-            if around or not any(isinstance(inner.op, GradientHost) for inner in walk(region)):
-                return batched(b, region, operands, _CellsKept(self.cells))
-        # Hooks in a gradient belong to the `gradient` node until the graph runs: it stays, in a loop over the examples.
+            try:
+                region = self._whole(b, inlined, known)
+            except errors.NoGradient:
+                if self._expands or not any(isinstance(inner.op, Tangent) for inner in walk(inlined)):
+                    raise
+            else:
+                if self._expands or not any(isinstance(inner.op, GradientHost) for inner in walk(region)):
+                    return batched(b, region, operands, _CellsKept(self.cells))
+        # Hooks in a gradient belong to the `gradient` node until the graph runs: it stays, in a loop over the examples.  So does a
+        # `tangent` of what has no derivative in forward mode.
         if any(isinstance(inner.op, Pull) for inner in walk(inlined)):
             raise errors.HOOKS_IN_BATCH.at(node.loc, "a pullback that calls hooks, or a `bprop`, is mapped over its cotangents")
         (region,) = self.regions(b, [inlined], dict(known))
         return batched(b, region, operands, _CellsKept(self.cells), together=False)
 
     def _tangent(self, b: Builder, node: Node, op: Tangent, known: Known) -> Sequence[Atom]:
-        region = inlined_region(node.regions[0], self._module, self._function.symbol)
+        region, operands = inlined_region(node.regions[0], self._module, self._function.symbol), [became(x, known) for x in node.operands]
         if not self._expands:
+            # Where it stays, a run takes it along its path, as eager mode does.
             (region,) = self.regions(b, [region], dict(known))
             if not sums_alike(Function("", region)):
-                # As for other gradients: a path adds them up as eager mode does.
-                return transposed(b, op, [became(atom, known) for atom in node.operands], region)
-        around, self._expands = self._expands, True
-        (whole,) = self.regions(b, [region], dict(known))
-        self._expands = around
-        count = len(whole.params)
+                return b.emit_node(op, operands, regions=[region]).results
+        whole = self._whole(b, region, known)
         seeds = [Value(param.type, f"{param.hint}'") for param in whole.params]
         try:
             nodes, tangents = with_tangents(whole.nodes, whole.results[: op.of], dict(zip(whole.params, seeds, strict=True)), self._module)
         except errors.NoGradient:
-            if around:
+            if self._expands:
                 raise
-            return transposed(b, op, [became(atom, known) for atom in node.operands], region)
+            return b.emit_node(op, operands, regions=[region]).results
         results = [*whole.results, *tangents]
         nodes = living(nodes, results, self._module)
         self._enter(b, node, whole, set(free_values(nodes, results)), known)
-        known.update((seed, became(atom, known)) for seed, atom in zip(seeds, node.operands[count:], strict=True))
+        known.update(zip(seeds, operands[len(seeds) :], strict=True))
         Rewriter().nodes(b, nodes, known)
         return [became(atom, known) for atom in results]
+
+    def _whole(self, b: Builder, region: Region, known: Known) -> Region:
+        """Return a copy of a region in which the gradients and batches are expanded."""
+        around, self._expands = self._expands, True
+        try:
+            (copy,) = self.regions(b, [region], dict(known))
+        finally:
+            self._expands = around
+        return copy
 
     def _again(self, pull: Node, adjoint: _Adjoint, forward: Sequence[Node]) -> list[Node]:
         """Return the forward nodes that must run once more before a `pull!` in a loop: its gradient pops stacks, which each round must find

@@ -28,12 +28,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
+from adjoint.foundation.dataclass import dataclass
 from adjoint.foundation.diagnostics import Derived, InternalError
 from adjoint.foundation.made import count
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Literal, Module, Node, Region, Value, free_of, free_values, tensor_type, walk
+from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value, free_of, free_values, walk
 from adjoint.ir.op import NotDifferentiable
-from adjoint.ir.ops.control import Call, Cell, Differentiated, For, Gradient, If, Pull, Record, RegionOp, Tangent, While
+from adjoint.ir.ops.control import Call, Cell, Differentiated, For, If, RegionOp, While
 from adjoint.ir.ops.conversion import Identity
 from adjoint.ir.ops.host import Attach, Hook, Outputs
 from adjoint.ir.ops.state import Read, Write
@@ -46,7 +47,7 @@ from adjoint.passes.rebuild import Rewriter, became
 from adjoint.passes.residuals import extended
 from adjoint.passes.reverse import swept
 
-__all__ = ["linearised", "transposed", "with_tangents", "without_hooks"]
+__all__ = ["Pushed", "pushforward", "with_tangents", "without_hooks"]
 
 _Rule = Callable[..., Sequence["Atom | None"]]
 """A function that emits the gradient of a node: `rule(b, node, *cotangents)` returns the cotangents of its operands."""
@@ -71,39 +72,39 @@ def with_tangents(
     return b.nodes, [forward.or_zero(b, atom) for atom in outputs]
 
 
-def linearised(
-    b: Builder, nodes: Sequence[Node], outputs: Sequence[Atom], directions: Mapping[Value, Atom], module: Module | None = None
-) -> list[Atom | None]:
-    """Append to `b` the nodes that compute tangents alone; they read what `nodes` compute directly.  Return the tangents of the outputs,
-    None for one without.
+@dataclass(frozen=True)
+class Pushed:
+    """The tangents of some nodes as a function, together with what its caller must know.
 
-    nodes  in program order, without `if`, `for` and `while`; the values inside of their cells can be read, too
-
-    The other arguments and errors are those of `with_tangents`.
+    function   parameters: the residuals, then the tangents of the inputs; results: the tangents of the outputs that are not missing
+    residuals  the values of the nodes that the first parameters of the function receive, in order
+    missing    for each output, True if it never has a tangent
     """
-    forward = _Forward(directions, module)
+
+    function: Function
+    residuals: tuple[Value, ...]
+    missing: tuple[bool, ...]
+
+
+def pushforward(symbol: str, nodes: Sequence[Node], outputs: Sequence[Atom], inputs: Sequence[Value], module: Module | None = None
+                ) -> Pushed:
+    """Make the function that maps tangents of inputs to tangents of outputs, without dead code.
+
+    symbol  the name of the function
+    nodes   in program order, without `if`, `for` and `while`; the function may read the values inside of their cells
+    module  the module with the functions of calls that have a pullback; None if there are none
+
+    NoGradient if an op in between has no derivative.
+    """
+    b, given = Builder(), [Value(x.type, f"{x.hint}'") for x in inputs]
+    forward = _Forward(dict(zip(inputs, given, strict=True)), module)
     forward.beside(b, nodes)
-    return [forward.tangent(atom) for atom in outputs]
-
-
-def transposed(b: Builder, op: Tangent, operands: Sequence[Atom], region: Region) -> list[Atom]:
-    """Append nodes by which a run takes a derivative along its path: the gradient of a pullback, which is linear, by its cotangents.
-
-    operands  the arguments and their tangents
-    region    the region of the `tangent` node; hooks on gradients in it are left out
-
-    Return the results of that node.
-    """
-    params = len(region.params)
-    copy = replace(region, nodes=tuple(without_hooks(region.nodes)))
-    *results, trace = b.emit_node(Record(op.of), operands[:params], regions=[copy]).results
-    inner = b.inner()
-    cotangents = [Value(y.type, f"{y.hint}'") for y in results[: op.of]]
-    pulled = inner.emit_node(Pull(), [trace, *cotangents]).results
-    ones = [b.constant(1.0 if type_.dtype.is_float else 1, type_) for type_ in map(tensor_type, results[: op.of])]
-    # The pullback is linear: the cotangents at which it is differentiated do not matter.
-    made = b.emit_node(Gradient(len(pulled)), [*ones, *operands[params:]], regions=[inner.finish(pulled, cotangents)])
-    return [*results, *made.results[len(pulled) :]]
+    found = [forward.tangent(atom) for atom in outputs]
+    there = [tangent for tangent in found if tangent is not None]
+    kept = living(b.nodes, there)
+    residuals = free_values(kept, there, given)
+    body = Region((*residuals, *given), tuple(kept), tuple(there))
+    return Pushed(Function(symbol, body), tuple(residuals), tuple(tangent is None for tangent in found))
 
 
 def without_hooks(nodes: Sequence[Node]) -> list[Node]:
@@ -347,7 +348,7 @@ class _Forward:
     def _loop(self, b: Builder, node: Node) -> None:
         """Append a `for` or `while` that carries tangents beside its values, for those that have one in some round."""
         *tests, body = node.regions
-        initial, carried = (atoms[len(atoms) - len(node.results) :] for atoms in (node.operands, body.params))
+        initial, carried = node.operands[len(node.operands) - len(node.results) :], body.params[len(body.params) - len(node.results) :]
         has = [differentiable(param.type) and self.tangent(atom) is not None for param, atom in zip(carried, initial, strict=True)]
         before = dict(self._state)
         types = {inner.op.symbol: inner.operands[0].type for inner in walk(body) if isinstance(inner.op, Write)}

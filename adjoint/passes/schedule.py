@@ -21,6 +21,7 @@ from adjoint.ir.core import Function, Module
 from adjoint.passes.autodiff import pullback
 from adjoint.passes.differentiate import forward_and_adjoint, without_batches
 from adjoint.passes.escapes import with_escapes
+from adjoint.passes.forward import pushforward, without_hooks
 from adjoint.passes.inline import inlined
 from adjoint.passes.manager import Observer, Pass, Pipeline
 from adjoint.passes.specialize import Inferences
@@ -191,10 +192,15 @@ PARTS: Final = (
     LoneStep(with_escapes, "a graph when it is parsed (`runtime/graphs/lowering/`), and a recorded path (`runtime/gradients/assembly.py`)",
          "It completes a region before there is a function: what is used outside of a cell becomes a result of it."),
     LoneStep(without_batches, "a graph when it is parsed (`runtime/graphs/lowering/`)",
-         "It also tells which cell each cell of the copy comes from. Gradients outside of batches stay: a run decides how they are taken."),
+         "It also tells which cell each cell of the copy comes from. Gradients outside of batches and tangents stay: a run decides how "
+         "they are taken."),
     LoneStep(pullback, "a recorded path, after that (`runtime/gradients/assembly.py`): the gradients of eager mode",
          "A path is straight-line code in the order of eager mode, and its values stay as they are: it is swept backwards, and dead code "
          "goes."),
+    LoneStep(pushforward, "a recorded path (`runtime/gradients/assembly.py`): `jvp` in eager mode",
+         "As `pullback`, in forward mode: the tangents read the values of the path."),
+    LoneStep(without_hooks, "a recorded path with a `bprop`, for `jvp`; the recorded function of a `linearize` in a graph",
+             "The gradient of a pullback is a derivative in forward mode, which calls no hooks on gradients."),
     LoneStep(forward_and_adjoint, "`adjoint explore --run` (`explorer/running.py`)",
              "It differentiates by all values in a function; the pass `grad` differentiates by arguments and parameters."),
     LoneStep(inlined, "a graph before `optimised_alike` (`runtime/graphs/running/`)",

@@ -263,32 +263,27 @@ class Pull(RegionOp):
 
 
 @operation
-class Tangent(RegionOp):
+class Tangent(Differentiated):
     """A region and its derivative along a direction: `y: f32, y': f32 = tangent of=1 with (s) carry (x: f32[3] = a) { ... yield y1 }`.
 
     The pass `differentiate` replaces it by the nodes of the region, and those of the tangents beside them (`passes/forward.py`).  Values of
     outer regions are constants for it.  Hooks on gradients are not called for it.
 
     of       how many of the first values that the region yields have a tangent among the results; the others are only returned
+    by       none: parameters of the module are constants
+    weights  none
     operands the arguments, tensors; then for each of them its tangent, of its type
     region   parameters: the arguments; yields the outputs
     result   all that the region yields, then the tangents of the `of` first values; zeros for one that does not depend on an argument
     gradient that of the nodes that replace it: it may be inside a `gradient`
     errors   TypeError when the parameters do not have the operands' types, a tangent not the type of its argument, or no tensors are
-             differentiated; ValueError when `of` is not in 1..outputs
+             differentiated; ValueError when `of` is not in 1..outputs, or there is a symbol in `by`
     """
 
-    of: int
-
     def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
-        _expect_regions(self, regions, 1)
-        (body,) = regions
-        params, outputs = [p.type for p in body.params], [a.type for a in body.results]
-        if not 1 <= self.of <= len(outputs):
-            raise mistake(self, "of", f"in 1..{len(outputs)}", self.of)
-        if not all(isinstance(t, TensorType) for t in (*params, *outputs[: self.of])):
-            raise mistake(self, "region", "a function of tensors", _typed([*params, *outputs[: self.of]]), TypeError)
-        _expect_types(self, "parameters", list(operands[: len(params)]), params)
+        if self.by:
+            raise mistake(self, "by", "empty", self.by)
+        params, outputs = self._checked(operands, regions)
         _expect_types(self, "with", params, list(operands[len(params) :]))
         return (*outputs, *outputs[: self.of])
 

@@ -18,6 +18,7 @@ from adjoint.foundation.made import count
 from adjoint.ir.core import Function, Node, tensor_type
 from adjoint.ir.op import Op
 from adjoint.ir.ops.host import Bprop, Callback, CellCallback
+from adjoint.passes.errors import NoGradient
 from adjoint.runtime.execution.bound_plan import Bound, BoundPlan, Maker
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.execution.run import Run, Step
@@ -322,7 +323,6 @@ class _NotInIR:
 
 def _pushing(tape: Tape, start: TrieStep, outputs: tuple[int, ...], inputs: tuple[int, ...]) -> Program | _NotInIR:
     with collector.paused():
-        from adjoint.passes.errors import NoGradient
         from adjoint.runtime.gradients.assembly import assembled, tangents_of
 
     made = assembled(tape.path(), start, (*outputs, *inputs))

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from adjoint.foundation.dataclass import dataclass
-from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Function, Node, Region, Value, free_values
+from adjoint.ir.core import Atom, Node, Region, Value
 from adjoint.passes.autodiff import Pulled, pullback
-from adjoint.passes.dce import living
 from adjoint.passes.escapes import with_escapes
-from adjoint.passes.forward import linearised, without_hooks
+from adjoint.passes.forward import Pushed, pushforward, without_hooks
 from adjoint.runtime.gradients.path import Path
 from adjoint.runtime.gradients.trie import TrieStep
 
@@ -57,19 +55,12 @@ def adjoint_of(made: Assembled, count: int, hooks: bool = True) -> Pulled:
     return pullback("adjoint", nodes, made.results[:count], wanted, (True,) * count)  # pyright: ignore[reportArgumentType] - no literals
 
 
-def tangents_of(made: Assembled, count: int) -> Pulled:
-    """Make the function that computes tangents of recorded IR: its parameters are residuals, then the tangents of the inputs.
+def tangents_of(made: Assembled, count: int) -> Pushed:
+    """Make the function that computes tangents of recorded IR, and return it with what its caller must know (`Pushed`).
 
     count  how many of the results, from the first on, have a tangent; the other results are what they are differentiated by
 
     NoGradient if the recording has no derivative in forward mode.
     """
-    b, inputs = Builder(), made.results[count:]
-    given = [Value(x.type, f"{getattr(x, 'hint', 'x')}'") for x in inputs]
-    directions = {x: tangent for x, tangent in zip(inputs, given, strict=True) if isinstance(x, Value)}
-    found = linearised(b, made.nodes, made.results[:count], directions)
-    there = [tangent for tangent in found if tangent is not None]
-    nodes = living(b.nodes, there)
-    residuals = free_values(nodes, there, given)
-    body = Region((*residuals, *given), tuple(nodes), tuple(there))
-    return Pulled(Function("tangents", body), tuple(residuals), tuple(tangent is None for tangent in found), (-1,) * count, made.nodes)
+    inputs = made.results[count:]
+    return pushforward("tangents", made.nodes, made.results[:count], inputs)  # pyright: ignore[reportArgumentType] - no literals

@@ -40,7 +40,7 @@ from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.structure import CONTAINERS, RESULTS, arranged, leaves
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
-__all__ = ["Pullback", "Pushforward", "jvp", "linearize", "pushed", "ran", "vjp"]
+__all__ = ["Pullback", "Pushforward", "jvp", "linear", "linearize", "pushed", "ran", "vjp"]
 
 
 class Pullback:
@@ -233,6 +233,21 @@ def pushed(fn: Any, args: tuple[Any, ...], positions: Sequence[int], tangents: S
     return result, outputs, Pushforward(tape, run.start, outputs, run.wanted, own=False)(tangents)
 
 
+def linear(fn: Any, args: tuple[Any, ...], positions: Sequence[int], has_aux: bool,
+           ) -> tuple[Any, list[Tensor], Callable[[Sequence[Tensor]], list[Tensor]]]:
+    """Run `fn`; return its result, the tensors in it that are differentiated, and the function that maps tangents of the arguments to those
+    of these tensors.
+
+    The arguments are those of `ran`.
+    """
+    check_gradients()
+    if state.tracer is not None and state.tracer.emits is True:
+        result, outputs, pull = state.tracer.record(fn, args, positions, (), has_aux, hooks=False)
+        return result, outputs, functools.partial(_transposed, lambda *cotangents: tuple(leaves(pull(cotangents)[0], Tensor)), outputs)
+    tape, run, result, outputs, own = _on_tape(fn, args, positions, (), has_aux)
+    return result, outputs, Pushforward(tape, run.start, outputs, run.wanted, own)
+
+
 def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool = False) -> tuple[Any, ...]:
     """Return the result of `fn(*inputs)`, and the function that maps its cotangents to gradients of the inputs.
 
@@ -305,8 +320,8 @@ def linearize(fn: Callable[..., Any], *inputs: Any, has_aux: bool = False) -> tu
     fn       a function or Cell
     inputs   Tensors, or tuples, lists or dicts of them
     has_aux  `fn` returns (output to differentiate, aux ...)
-    result   (outputs, linear), with `has_aux` (outputs, linear, aux).  `linear(*v)` takes one vector for each input, of its structure,
-             shapes and dtypes, and returns the derivative in the structure of the outputs.  `fn` runs once, `linear` any number of times
+    result   (outputs, push), with `has_aux` (outputs, push, aux).  `push(*v)` takes one vector for each input, of its structure,
+             shapes and dtypes, and returns the derivative in the structure of the outputs.  `fn` runs once, `push` any number of times
 
     TypeError if an input or vector is not a Tensor, or a vector has another dtype than its input; ValueError for another number or shape.
     """
@@ -315,24 +330,17 @@ def linearize(fn: Callable[..., Any], *inputs: Any, has_aux: bool = False) -> tu
     check_flag("linearize", "has_aux", has_aux)
     if not inputs:
         raise TypeError("For 'linearize', there must be an input to differentiate by, but got none.")
-    positions = range(len(inputs))
-    check_gradients()
-    if state.tracer is not None and state.tracer.emits is True:
-        result, outputs, pull = state.tracer.record(fn, inputs, positions, (), has_aux, hooks=False)
-        push = functools.partial(_transposed, lambda *cotangents: tuple(leaves(pull(cotangents)[0], Tensor)), outputs)
-    else:
-        tape, run, result, outputs, own = _on_tape(fn, inputs, positions, (), has_aux)
-        push = Pushforward(tape, run.start, outputs, run.wanted, own)
+    result, _, push = linear(fn, inputs, range(len(inputs)), has_aux)
     first, aux = _parts(result, has_aux)
 
-    def linear(*v: Any) -> Any:
+    def pushforward(*v: Any) -> Any:
         if len(v) != len(inputs):
             raise ValueError(f"For 'linearize', the function must be called with one vector for each of the {len(inputs)} inputs, "
                              f"but got {len(v)}.")
         direction = [s for x, vector in zip(inputs, v, strict=True) for s in _direction("linearize", x, vector)]
         return gradients_like(first, push(direction), RESULTS)
 
-    return first, linear, *aux
+    return first, pushforward, *aux
 
 
 def _direction(name: str, x: Any, vector: Any) -> list[Tensor]:

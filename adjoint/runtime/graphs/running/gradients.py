@@ -10,12 +10,12 @@ from typing import Any
 
 from adjoint.ir.core import Node
 from adjoint.ir.op import Op
-from adjoint.ir.ops.control import Differentiated, Gradient, Pull, Record
+from adjoint.ir.ops.control import Differentiated, Gradient, Pull, Record, Tangent
 from adjoint.runtime.execution.bound_plan import Bound, Maker
 from adjoint.runtime.execution.run import Run, Step
 from adjoint.runtime.gradients.adjoints import gradients
 from adjoint.runtime.gradients.grad import _outputs, with_parameters
-from adjoint.runtime.gradients.products import Pullback
+from adjoint.runtime.gradients.products import Pullback, Pushforward
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.gradients.trie import TrieStep
 from adjoint.runtime.process.location import called_at
@@ -47,6 +47,7 @@ def gradient_makers(symbols: Mapping[str, Tensor], adjoint: RunsAdjoint = _of_th
         Gradient: lambda bound: _gradient(bound, symbols, adjoint),
         Record: lambda bound: _record(bound, symbols),
         Pull: _pull,
+        Tangent: lambda bound: _tangent(bound, symbols),
     }
 
 
@@ -191,6 +192,28 @@ def _record(bound: Bound, symbols: Mapping[str, Tensor]) -> Step:
         if opened.tape.renamed_parameter:
             outs = with_parameters(opened.tape, outs)
         return (*outs, lambda cotangents: _by_leaf(op, opened, pullback(cotangents)))
+
+    return _differentiated(bound, symbols, closed)
+
+
+def _tangent(bound: Bound, symbols: Mapping[str, Tensor]) -> Step:
+    """Return the step (the function that runs a node) of a `tangent` node that its graph keeps: it runs a function, and returns its results
+    and their tangents, as `jvp` does.
+
+    symbols  the tensors of the graph, by symbol (the name in the IR)
+    """
+    op, operands, (yielded,) = bound.node.op, bound.operands, bound.yields
+    assert isinstance(op, Tangent)
+    count = len(bound.params)
+
+    def closed(opened: _Opened, values: list[Any], run: Run, own: bool) -> tuple[Any, ...]:
+        outs, tangents = [values[i] for i in yielded], [values[i] for i in operands[count:]]
+        if own:
+            state.tracer = None
+        found = Pushforward(opened.tape, opened.start, outs[: op.of], opened.slots, own=False)(tangents)
+        if opened.tape.renamed_parameter:
+            outs = with_parameters(opened.tape, outs)
+        return (*outs, *found)
 
     return _differentiated(bound, symbols, closed)
 
