@@ -154,7 +154,7 @@ LOADED_WHEN_USED: dict[str, str] = {
     **dict.fromkeys(("load_checkpoint", "load_param_into_net", "save_checkpoint"), "adjoint.runtime.checkpoints.checkpoint"),
     "_Function": "adjoint.runtime.gradients.custom_function:Function", "_no_grad": "adjoint.runtime.gradients.no_grad:no_grad",
     **dict.fromkeys(("get_grad", "grad", "value_and_grad"), "adjoint.runtime.gradients.grad"),
-    **dict.fromkeys(("jvp", "vjp"), "adjoint.runtime.gradients.products"),
+    **dict.fromkeys(("jvp", "linearize", "vjp"), "adjoint.runtime.gradients.products"),
     "enable_dynamic": "adjoint.runtime.graphs.inputs.dynamic", "jit_stats": "adjoint.runtime.graphs.jit_stats",
     **dict.fromkeys(("jit", "ms_function"), "adjoint.runtime.graphs.jit"),
     **dict.fromkeys(("JitConfig", "jit_class"), "adjoint.runtime.graphs.options"),

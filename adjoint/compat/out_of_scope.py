@@ -14,7 +14,6 @@ _COMPLEX = "compute with the real and the imaginary part, each a tensor"
 _SPARSE = "dense tensors; `ops.gather` reads by indices"
 _FILES = "`save_checkpoint` and `load_checkpoint` for parameters, `adjoint dump-ir FILE.py:NAME --stage c --standalone` for C"
 _BAYESIAN = "a layer with a Parameter for each number of a `distribution.Normal`, whose `sample` gives the weights"
-_DERIVATIVES = "`jvp` and `vjp`; `jacrev` and `hessian` give whole Jacobians and Hessians"
 _OPERATOR = "compose it of operators that are here, or compute it with NumPy on `x.asnumpy()` where no gradient is needed"
 _SHARDING = "each process holds the whole network: data parallelism is what is here"
 
@@ -24,7 +23,7 @@ PLACES = {
     "rewrite": "change the Python of the network", "runtime": _DEVICES, "safeguard": _FILES, "scipy": _SCIPY,
     "common.sparse_tensor": _SPARSE, "ops.function.sparse_func": _SPARSE, "ops.function.sparse_unary_func": _SPARSE,
     "ops.operations.sparse_ops": _SPARSE, "ops.operations.custom_ops": _CUSTOM, "ops.function.fft_func": _COMPLEX,
-    "nn.grad": _DERIVATIVES, "dataset.audio": "a library for sound, in the function of a `dataset.GeneratorDataset`",
+    "dataset.audio": "a library for sound, in the function of a `dataset.GeneratorDataset`",
     "ops": _OPERATOR,
 }
 """What to do instead, for packages and modules with everything below them, by path."""
@@ -40,7 +39,6 @@ NAMES = {
     **dict.fromkeys(("SparseSlice", "SparseTensorDenseAdd", "SparseTensorDenseMatmul", "SparseToDense"), _SPARSE),
     **dict.fromkeys(("load", "load_mindir", "save_mindir", "export_split_mindir", "obfuscate_ckpt",
                      "load_obf_params_into_net"), _FILES),
-    **dict.fromkeys(("linearize", "Jvp", "Vjp"), _DERIVATIVES),
     **dict.fromkeys(("SymbolTree", "Node", "NodeType", "ScopedValue", "ValueType"), PLACES["rewrite"]),
     **dict.fromkeys(("MemPool", "PluggableAllocator", "use_mem_pool", "memory_replay"), _DEVICES),
     **dict.fromkeys(("Layout", "shard", "parameter_broadcast", "build_searched_strategy", "load_distributed_checkpoint",

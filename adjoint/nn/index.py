@@ -54,8 +54,8 @@ LAYERS = {
     "unpooling":
         "FractionalMaxPool2d FractionalMaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d",
     "wrap":
-        "ForwardValueAndGrad GradAccumulationCell MicroBatchInterleaved ParameterUpdate PipelineCell TrainOneStepCell "
-        "VirtualDatasetCellTriple WithEvalCell WithGradCell WithLossCell",
+        "ForwardValueAndGrad GradAccumulationCell Jvp MicroBatchInterleaved ParameterUpdate PipelineCell TrainOneStepCell "
+        "VirtualDatasetCellTriple Vjp WithEvalCell WithGradCell WithLossCell",
 }
 """For each module the names that it defines."""
 

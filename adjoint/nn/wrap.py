@@ -14,14 +14,15 @@ from adjoint.ops.state import assign
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.cells.precision import cast_floats
 from adjoint.runtime.gradients.grad import GradOperation, differentiate, full
+from adjoint.runtime.gradients.products import jvp, vjp
 from adjoint.runtime.process.parallel_context import get_auto_parallel_context, is_data_parallel, parameters_are_broadcast
 from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
 from adjoint.runtime.tensor.structure import leaves
 from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = [
-    "ForwardValueAndGrad", "GradAccumulationCell", "MicroBatchInterleaved", "ParameterUpdate", "PipelineCell", "TrainOneStepCell",
-    "VirtualDatasetCellTriple", "WithEvalCell", "WithGradCell", "WithLossCell",
+    "ForwardValueAndGrad", "GradAccumulationCell", "Jvp", "MicroBatchInterleaved", "ParameterUpdate", "PipelineCell", "TrainOneStepCell",
+    "VirtualDatasetCellTriple", "Vjp", "WithEvalCell", "WithGradCell", "WithLossCell",
 ]
 
 
@@ -136,6 +137,44 @@ class TrainOneStepCell(Cell):
 
     def _sens_like(self, loss: Any) -> list[Tensor]:
         return [full(constant(self.sens, x.dtype), x.type) for x in leaves(loss, Tensor)]
+
+
+class Jvp(Cell):
+    """(fn(*inputs), its derivative along v), called with the inputs and then v: `Jvp(net)(x, y, (v, w))`, or `Jvp(net)(x, v)`.
+
+    fn  a Cell or a function.  Vectors and errors are those of `jvp`
+    """
+
+    def __init__(self, fn: Any):
+        super().__init__()
+        _callable("Jvp", fn=fn)
+        self.fn = fn
+
+    def construct(self, *args: Any) -> Any:
+        if len(args) < 2:
+            raise TypeError(f"For 'Jvp', the arguments must be the inputs and then the vector, but got {len(args)}.")
+        return jvp(self.fn, args[:-1], args[-1] if len(args) > 2 else (args[-1],))
+
+
+class Vjp(Cell):
+    """(fn(*inputs), the gradients of the inputs), called with the inputs and then the cotangent of the output: `Vjp(net)(x, y, v)`.
+
+    The gradient of one input is a tensor, those of several a tuple.
+
+    fn  a Cell or a function.  Cotangents and errors are those of `vjp`: a tuple for several outputs
+    """
+
+    def __init__(self, fn: Any):
+        super().__init__()
+        _callable("Vjp", fn=fn)
+        self.fn = fn
+
+    def construct(self, *args: Any) -> Any:
+        if len(args) < 2:
+            raise TypeError(f"For 'Vjp', the arguments must be the inputs and then the cotangent, but got {len(args)}.")
+        output, pull = vjp(self.fn, *args[:-1])
+        gradients = pull(args[-1])
+        return output, gradients[0] if len(args) == 2 else gradients
 
 
 class ForwardValueAndGrad(Cell):

@@ -171,7 +171,7 @@ class _Forward:
             beside.nodes = []
 
         for node in nodes:
-            if isinstance(node.op, (If, For, While)) or (isinstance(node.op, Cell) and not _is_straight(node)):
+            if isinstance(node.op, (If, For, While)) or (isinstance(node.op, Cell) and not node.op.rule and not _is_straight(node)):
                 put()
                 self._control(made, node)
             else:
@@ -294,8 +294,8 @@ class _Forward:
             case If():
                 self._if(b, node)
             case Cell() as op:
-                if op.symbol or op.rule:
-                    _refuse(node, f"{op.title} has backward hooks or a `bprop`, and branches or loops inside")
+                if op.symbol:
+                    _refuse(node, f"{op.title} has backward hooks, and branches or loops inside")
                 self._cell(b, node, op)
             case _:
                 self._loop(b, node)

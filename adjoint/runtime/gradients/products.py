@@ -298,49 +298,59 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
     """
     _check_function("jvp", fn)
     check_flag("jvp", "has_aux", has_aux)
-    for what, value in (("inputs", inputs), ("v", v)):
-        if not isinstance(value, (Tensor, tuple, list, dict)):
-            raise TypeError(f"For 'jvp', the argument '{what}' must be a Tensor, or a tuple, list or dict of Tensors, "
-                            f"but got {value!r} of type {type(value).__name__}.")
-    args, vectors = (tuple(x) if isinstance(x, (tuple, list)) else (x,) for x in (inputs, v))
-    if len(args) != len(vectors):
-        raise ValueError(f"For 'jvp', 'v' must have as many vectors as there are inputs, {len(args)}, but got {len(vectors)}.")
-    positions = [i for i, x in enumerate(args) if leaves(x, Tensor)]
-    if not positions:
-        raise TypeError(f"For 'jvp', there must be a Tensor among the 'inputs', but got {inputs!r}.")
-    direction = [s for i in positions for s in _direction("jvp", args[i], vectors[i])]
+    args, positions = _inputs("jvp", inputs)
+    direction = _directions("jvp", args, positions, v)
     result, _, along = pushed(fn, args, positions, direction, has_aux)
     first, aux = _parts(result, has_aux)
     return first, gradients_like(first, along, RESULTS), *aux
 
 
-def linearize(fn: Callable[..., Any], *inputs: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """Return the result of `fn(*inputs)`, and the function that maps directions to the derivatives of the result along them.
+def linearize(fn: Callable[..., Any], inputs: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """Return the result of `fn`, and the function that maps a direction to its derivative along the direction.
 
     fn       a function or Cell
-    inputs   Tensors, or tuples, lists or dicts of them
+    inputs   a Tensor or a dict of them, or a tuple or list with the arguments of `fn`
     has_aux  `fn` returns (output to differentiate, aux ...)
-    result   (outputs, push), with `has_aux` (outputs, push, aux).  `push(*v)` takes one vector for each input, of its structure,
-             shapes and dtypes, and returns the derivative in the structure of the outputs.  `fn` runs once, `push` any number of times
+    result   (outputs, push), with `has_aux` (outputs, push, aux).  `push(v)` takes a direction, as `jvp` does, or one argument for each of
+             the inputs, and returns the derivative in the structure of the outputs.  `fn` runs once, `push` any number of times
 
-    TypeError if an input or vector is not a Tensor, or a vector has another dtype than its input; ValueError for another number or shape.
+    The errors are those of `jvp`.
     """
     _check_function("linearize", fn)
-    _check_tensors("linearize", "inputs", inputs)
     check_flag("linearize", "has_aux", has_aux)
-    if not inputs:
-        raise TypeError("For 'linearize', there must be an input to differentiate by, but got none.")
-    result, _, push = linear(fn, inputs, range(len(inputs)), has_aux)
+    args, positions = _inputs("linearize", inputs)
+    result, _, push = linear(fn, args, positions, has_aux)
     first, aux = _parts(result, has_aux)
 
     def pushforward(*v: Any) -> Any:
-        if len(v) != len(inputs):
-            raise ValueError(f"For 'linearize', the function must be called with one vector for each of the {len(inputs)} inputs, "
-                             f"but got {len(v)}.")
-        direction = [s for x, vector in zip(inputs, v, strict=True) for s in _direction("linearize", x, vector)]
+        direction = _directions("linearize", args, positions, v[0] if len(v) == 1 else v)
         return gradients_like(first, push(direction), RESULTS)
 
     return first, pushforward, *aux
+
+
+def _inputs(name: str, inputs: Any) -> tuple[tuple[Any, ...], list[int]]:
+    """Return the arguments of a function that `inputs` gives, and the positions of those with tensors in them."""
+    args = _separate(name, "inputs", inputs)
+    positions = [i for i, x in enumerate(args) if leaves(x, Tensor)]
+    if not positions:
+        raise TypeError(f"For '{name}', there must be a Tensor among the 'inputs', but got {inputs!r}.")
+    return args, positions
+
+
+def _separate(name: str, what: str, value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, (Tensor, tuple, list, dict)):
+        raise TypeError(f"For '{name}', the argument '{what}' must be a Tensor, or a tuple, list or dict of Tensors, "
+                        f"but got {value!r} of type {type(value).__name__}.")
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+def _directions(name: str, args: tuple[Any, ...], positions: Sequence[int], v: Any) -> list[Tensor]:
+    """Return the tensors of a direction, in the order of those in the arguments at `positions`."""
+    vectors = _separate(name, "v", v)
+    if len(args) != len(vectors):
+        raise ValueError(f"For '{name}', 'v' must have as many vectors as there are inputs, {len(args)}, but got {len(vectors)}.")
+    return [s for i in positions for s in _direction(name, args[i], vectors[i])]
 
 
 def _direction(name: str, x: Any, vector: Any) -> list[Tensor]:
