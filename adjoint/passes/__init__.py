@@ -29,6 +29,8 @@ Gradients:
     sweep             the walk backwards over nodes
     autodiff_regions  the rules of nodes with regions
     reverse           a sweep with these rules
+    order             whether expanded gradients are summed in the order of eager mode
+    forward           tangents beside values: derivatives along a direction
     batch             regions for each example become nodes for all examples
     differentiate     gradients and batches inside of functions
     autodiff          gradients of functions: `grad`, `pair`
@@ -37,7 +39,6 @@ Gradients:
 Before a graph runs:
 
     schedule          for each purpose, which passes run in which order
-    order             whether expanded gradients are summed in the order of eager mode
     optimising        the schedule that makes a graph fast where eager mode gives the same result
 """
 

@@ -88,6 +88,8 @@ class Pushforward:
     def __init__(self, tape: Tape, start: TrieStep, outputs: Sequence[Tensor], wanted: Sequence[int], own: bool):
         self._tape, self._start, self._end, self._wanted = tape, start, tape.at, tuple(wanted)
         self._outputs = [(None if x.dtype is BOOL else tape.slot_of(x), x.type) for x in outputs]
+        recorded = [x for x, (slot, _) in zip(outputs, self._outputs, strict=True) if slot is not None]
+        self._pull = Pullback(tape, start, recorded, wanted, own=False, hooks=False)
         if own:
             _keep_memories(tape)
 
@@ -105,19 +107,12 @@ class Pushforward:
 
     def _along_path(self, slots: Sequence[int], tangents: Sequence[Tensor]) -> list[Tensor]:
         """Return the tangents by the pullback of the pullback, where Python computes gradients."""
-        tape = self._tape
-        outputs = [tape.values[slot] for slot in slots]
-        at, tape.at = tape.at, self._end
-        try:
-            pull = Pullback(tape, self._start, outputs, self._wanted, own=False, hooks=False)
-        finally:
-            tape.at = at
 
         def pulled(*cotangents: Tensor) -> tuple[Tensor, ...]:
-            found = pull(cotangents)
+            found = self._pull(cotangents)
             return tuple([found[slot] for slot in self._wanted])
 
-        return _transposed(pulled, outputs, tangents)
+        return _transposed(pulled, [self._tape.values[slot] for slot in slots], tangents)
 
 
 def _transposed(pulled: Callable[..., Any], outputs: Sequence[Tensor], tangents: Sequence[Tensor]) -> list[Any]:
