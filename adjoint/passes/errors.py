@@ -157,9 +157,8 @@ NO_DERIVATIVE = _mistake(
     """
 A derivative along a direction (`jvp`, `jacfwd`, a `tangent` of the IR) was asked for through an op that has none; the message says why.
 The derivative of an op is its gradient rule, transposed: so the op needs a gradient, and one that is made of nodes. A `bprop` of your own
-runs in Python. A graph takes its `jvp` along the path of a run, where what the `bprop` computes is transposed; within a batch, as in
-`jacfwd`, it cannot. Then call `jvp` for one direction after the other, take the derivative in reverse mode (`jacrev`, `vjp`), or give the
-rule as nodes: operators with gradients in the place of the cell, in the IR a function with `vjp`. Where a value does not matter for the
-derivative, mark it with `stop_gradient`.
+runs in Python. In a program `jvp` transposes what the `bprop` computes, along the path of the run; IR that runs without Python, such as an
+export, cannot. Give the rule as nodes then: operators with gradients in the place of the Cell, in the IR a function with `vjp`; or take the
+derivative in reverse mode (`jacrev`, `vjp`). Where a value does not matter for the derivative, mark it with `stop_gradient`.
 """,
 )
