@@ -20,13 +20,14 @@ from typing import Any
 import numpy as np
 from timing import serve
 
-BATCH, ROOTS, POINTS, SIZE = 64, 1000, 300, 100
+BATCH, ROOTS, POINTS, SIZE, FEW, MANY = 64, 1000, 300, 100, 10, 1000
 
 Cases = Iterator[tuple[str, Callable[[], Any]]]
-MLP, LENET, NEWTON, PAIRS, HESSIAN, JACOBIAN = (
+MLP, LENET, NEWTON, PAIRS, HESSIAN, JACOBIAN, COLUMNS, ALONG = (
     f"gradients of each of {BATCH} examples, MLP", f"gradients of each of {BATCH} examples, LeNet",
     f"Newton's method with `while`, {ROOTS} equations", f"kernel of {POINTS} by {POINTS} points", f"Hessian by {SIZE} numbers",
-    f"Jacobian of {SIZE} numbers by {SIZE}")
+    f"Jacobian of {SIZE} numbers by {SIZE}", f"Jacobian of {MANY} numbers by {FEW}, forward mode",
+    f"derivative of Newton's method along a direction, {ROOTS} equations")
 
 
 def drawn(seed: int, *shape: int) -> np.ndarray[Any, Any]:
@@ -41,6 +42,7 @@ WEIGHTS = [drawn(i, *shape) / math.sqrt(shape[0]) for i, shape in enumerate(LAYE
 LENET_WEIGHTS = [drawn(i, *shape) / math.sqrt(math.prod(shape[1:])) for i, shape in enumerate(FILTERS)] + [
     drawn(i, *shape) / math.sqrt(shape[0]) for i, shape in enumerate(DENSE)]
 TARGETS, CLOUD, POINT, MATRIX = np.abs(drawn(3, ROOTS)) + 0.5, drawn(4, POINTS, 3), drawn(5, SIZE), drawn(6, SIZE, SIZE)
+TALL, WAY = drawn(7, MANY, FEW), drawn(8, ROOTS)
 
 
 def our_cases() -> Cases:
@@ -87,11 +89,16 @@ def our_cases() -> Cases:
     hessian, jacobian, point = ms.hessian(energy), ms.jacrev(field), Tensor(POINT)
     yield HESSIAN, lambda: hessian(point)
     yield JACOBIAN, lambda: jacobian(point)
+    tall, way, few = Tensor(TALL), Tensor(WAY), Tensor(POINT[:FEW])
+    columns = ms.jacfwd(lambda x: ops.tanh(tall @ x))
+    yield COLUMNS, lambda: columns(few)
+    along = ms.jit(lambda targets, way: ms.jvp(ms.vmap(root), targets, way))
+    yield ALONG, lambda: along(targets, way)
 
 
 def torch_cases() -> Cases:
     import torch
-    from torch.func import grad, hessian, jacrev, vmap
+    from torch.func import grad, hessian, jacfwd, jacrev, vmap
     from torch.nn import functional
 
     weights, lenet = [torch.from_numpy(w) for w in WEIGHTS], [torch.from_numpy(w) for w in LENET_WEIGHTS]
@@ -121,6 +128,9 @@ def torch_cases() -> Cases:
     point, by_rows, jacobian = torch.from_numpy(POINT), hessian(energy), jacrev(lambda x: torch.tanh(matrix @ x))
     yield HESSIAN, lambda: by_rows(point)
     yield JACOBIAN, lambda: jacobian(point)
+    tall, few = torch.from_numpy(TALL), torch.from_numpy(POINT[:FEW])
+    columns = jacfwd(lambda x: torch.tanh(tall @ x))
+    yield COLUMNS, lambda: columns(few)
 
 
 def jax_cases() -> Cases:
@@ -166,6 +176,9 @@ def jax_cases() -> Cases:
     yield PAIRS, ready(jax.vmap(jax.vmap(kernel, (None, 0)), (0, None)), cloud, cloud)
     yield HESSIAN, ready(jax.hessian(energy), point)
     yield JACOBIAN, ready(jax.jacrev(lambda x: jnp.tanh(matrix @ x)), point)
+    tall = jnp.asarray(TALL)
+    yield COLUMNS, ready(jax.jacfwd(lambda x: jnp.tanh(tall @ x)), jnp.asarray(POINT[:FEW]))
+    yield ALONG, ready(lambda targets, way: jax.jvp(jax.vmap(root), (targets,), (way,)), jnp.asarray(TARGETS), jnp.asarray(WAY))
 
 
 CASES = {"adjoint": our_cases, "torch": torch_cases, "jax": jax_cases}
