@@ -42,6 +42,8 @@ Before a graph runs:
     optimising        the schedule that makes a graph fast where eager mode gives the same result
 """
 
+from adjoint.foundation import lazy
+
 PASSES = {
     "attend": "attention", "cse": "cse", "dce": "dce", "differentiate": "differentiate", "early-steps": "early_steps", "expand": "expand",
     "fuse": "fuse", "grad": "autodiff", "inline": "inline", "lift-state": "lift_state", "pair": "autodiff", "simplify": "simplify",
@@ -49,3 +51,5 @@ PASSES = {
 }
 """For each pass, by its name in the text of a pipeline, the module that defines it: it is loaded with the first pipeline that has the pass.
 """
+
+__getattr__ = lazy.deferring(__name__)

@@ -41,14 +41,13 @@ from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.stack import Stack
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.types import StackType, TensorType, Type
-from adjoint.passes import errors
+from adjoint.passes import errors, order
+from adjoint.passes import forward as forward_mode
 from adjoint.passes.activity import Leaf, differentiable
 from adjoint.passes.batch import batched
 from adjoint.passes.dce import living
-from adjoint.passes.forward import with_tangents
 from adjoint.passes.inline import inlined_region
 from adjoint.passes.manager import Pass
-from adjoint.passes.order import sums_alike
 from adjoint.passes.rebuild import Known, Rewriter, became
 from adjoint.passes.residuals import extended
 from adjoint.passes.reverse import swept
@@ -261,12 +260,13 @@ class _Expander(_CellsKept):
         if not self._expands:
             # Where it stays, a run takes it along its path, as eager mode does.
             (region,) = self.regions(b, [region], dict(known))
-            if not sums_alike(Function("", region)):
+            if not order.sums_alike(Function("", region)):
                 return b.emit_node(op, operands, regions=[region]).results
         whole = self._whole(b, region, known)
         seeds = [Value(param.type, f"{param.hint}'") for param in whole.params]
         try:
-            nodes, tangents = with_tangents(whole.nodes, whole.results[: op.of], dict(zip(whole.params, seeds, strict=True)), self._module)
+            nodes, tangents = forward_mode.with_tangents(
+                whole.nodes, whole.results[: op.of], dict(zip(whole.params, seeds, strict=True)), self._module)
         except errors.NoGradient:
             if self._expands:
                 raise

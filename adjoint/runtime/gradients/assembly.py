@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.core import Atom, Node, Region, Value
+from adjoint.passes import forward as forward_mode
 from adjoint.passes.autodiff import Pulled, pullback
 from adjoint.passes.escapes import with_escapes
-from adjoint.passes.forward import Pushed, pushforward, without_hooks
 from adjoint.runtime.gradients.path import Path
 from adjoint.runtime.gradients.trie import TrieStep
 
@@ -51,11 +51,11 @@ def adjoint_of(made: Assembled, count: int, hooks: bool = True) -> Pulled:
     count  how many of the results, from the first on, are differentiated; the other results are what they are differentiated by
     hooks  False to leave out hooks on gradients
     """
-    wanted, nodes = made.results[count:], made.nodes if hooks else without_hooks(made.nodes)
+    wanted, nodes = made.results[count:], made.nodes if hooks else forward_mode.without_hooks(made.nodes)
     return pullback("adjoint", nodes, made.results[:count], wanted, (True,) * count)  # pyright: ignore[reportArgumentType] - no literals
 
 
-def tangents_of(made: Assembled, count: int) -> Pushed:
+def tangents_of(made: Assembled, count: int) -> forward_mode.Pushed:
     """Make the function that computes tangents of recorded IR, and return it with what its caller must know (`Pushed`).
 
     count  how many of the results, from the first on, have a tangent; the other results are what they are differentiated by
@@ -63,4 +63,4 @@ def tangents_of(made: Assembled, count: int) -> Pushed:
     NoGradient if the recording has no derivative in forward mode.
     """
     inputs = made.results[count:]
-    return pushforward("tangents", made.nodes, made.results[:count], inputs)  # pyright: ignore[reportArgumentType] - no literals
+    return forward_mode.pushforward("tangents", made.nodes, made.results[:count], inputs)  # pyright: ignore[reportArgumentType] - no literals
