@@ -50,7 +50,7 @@ class MemoryRow:
     bytes    their size
     made     how many the line has made in the block
     steps    how many training steps they are from, as `step()` counts them
-    times    how often the line has made some, one after the other: those of a list in an `__init__` once
+    times    how often the line has made some, with others in between: those of a list in an `__init__` count once
     keeper   what keeps them alive, as a text; "" in the rows of the peak
     """
 
@@ -73,7 +73,9 @@ class MemoryRow:
 
 @dataclass(eq=False)
 class _Origin:
-    """Where tensors come from, how many, and how often: `times` counts those that follow each other once."""
+    """Where tensors come from, how many, and how often: `times` counts those that follow each other once, for tensors that were made of
+    numbers also those of one line that follow each other.
+    """
 
     op: str
     type: TensorType | None
@@ -241,9 +243,9 @@ class MemoryUse:
         self._held = self._alive()
 
     def _count(self, origin: _Origin) -> None:
+        latest, self._latest = self._latest, origin
         origin.made += 1
-        origin.times += origin is not self._latest
-        self._latest = origin
+        origin.times += origin is not latest and (origin.op != "data" or origin.place != latest.place)
 
     def _made(self, address: int, nbytes: int, origin: _Origin) -> None:
         """Note the origin of numbers in memory."""
