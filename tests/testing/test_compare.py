@@ -38,6 +38,7 @@ CHAIN_LINE = chain.__code__.co_firstlineno + 1
 
 AGREE: dict[str, tuple[Any, Callable[[], list[Any]]]] = {
     "several results": (lambda x, w: (ops.tanh(x @ w).sum(-1), {"n": 3, "x": x * 2}), lambda: [numbers(3, 4), numbers(4, 5)]),
+    "many results": (lambda x: [x * i for i in range(17)], lambda: [numbers(2)]),
     "jit": (ms.jit(chain), lambda: [numbers(3)]),
     "cell": (nn.SequentialCell(nn.Dense(4, 3), nn.ReLU(), nn.LayerNorm((3,))), lambda: [numbers(2, 4)]),
     "gradient": (ms.grad(lambda x: (chain(x) * x).sum()), lambda: [numbers(5)]),

@@ -183,6 +183,9 @@ class Gap:
     def __init__(self, index: int):
         self.index = index
 
+    def __repr__(self) -> str:
+        return f"Gap({self.index})"
+
 
 GAPS = list(map(Gap, range(16)))
 """The first placeholders, shared by all structures."""
