@@ -37,6 +37,7 @@ def chain(x: Tensor) -> Tensor:
 CHAIN_LINE = chain.__code__.co_firstlineno + 1
 
 AGREE: dict[str, tuple[Any, Callable[[], list[Any]]]] = {
+    "zeros of both signs": (lambda x: (x * 0).sum((0, 2)), lambda: [-ops.abs(numbers(2, 3, 4))]),
     "several results": (lambda x, w: (ops.tanh(x @ w).sum(-1), {"n": 3, "x": x * 2}), lambda: [numbers(3, 4), numbers(4, 5)]),
     "many results": (lambda x: [x * i for i in range(17)], lambda: [numbers(2)]),
     "jit": (ms.jit(chain), lambda: [numbers(3)]),
