@@ -19,6 +19,7 @@ import runpy
 import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from statistics import geometric_mean
 
 from adjoint.cli.explain import MISTAKES
 from adjoint.codegen.accuracy import ULP
@@ -238,7 +239,11 @@ MindSpore's CPU version, with the same parameters and images: its results withou
 They are equal if they differ by at most 1e-4 of the largest number of a result, or of the norm of all gradients. A `relu` whose
 argument is 0 but for rounding changes a gradient by more, in either framework: what is not equal is compared with the same computation
 in Float64, and called near if ours is at most twice as far from it as MindSpore's, or as Float64 moves itself if all parameters change by
-about 2**-23 of them, the largest of three such changes. Seconds are those of the shortest step, forward and backward.
+about 2**-23 of them, the largest of three such changes.
+
+Seconds are those of the shortest step, forward and backward, of several. Both frameworks took turns on two cores that had other work too,
+so a ratio of 1.5 says little. MindSpore counts in the quicker of two settings, since its convolutions are many times slower where they may
+use AVX-512 than where they may not.
 """
 
 _OUTCOMES = ("equal", "near", "differs", "refused by both", "refused there", "refused here")
@@ -257,6 +262,10 @@ def _collections() -> list[str]:
                 became = [row[part].partition(":")[0] for _, run, row in runs if run == mode]
                 if became:
                     lines.append(f"| {part}, {mode} | {' | '.join(str(became.count(word) or '') for word in _OUTCOMES)} |")
+        ratios = [row["seconds theirs"] / row["seconds ours"] for _, _, row in runs if "seconds ours" in row]
+        if ratios:
+            lines += ["", f"MindSpore takes {min(ratios):.1f} to {max(ratios):.0f} times as long, {geometric_mean(ratios):.0f} times in "
+                          f"the geometric mean of {len(ratios)}."]
         lines += ["", "| model | mode | forward | step | seconds here | MindSpore |", "|---|---|---|---|---|---|"]
         for model, mode, row in runs:
             cells = (f"{row[part].partition(':')[0]}{' ' if f'{part} difference' in row else ''}{row.get(f'{part} difference', '')}"
