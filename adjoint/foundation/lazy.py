@@ -90,11 +90,11 @@ def deferred(present: dict[str, Any], name: str) -> ModuleType | None:
     return found
 
 
-def deferring(package: str) -> Callable[[str], ModuleType]:
-    """Return the `__getattr__` of a package that defers its modules and has no names of its own."""
+def deferring(package: str, *only: str) -> Callable[[str], ModuleType]:
+    """Return the `__getattr__` of a package that defers its modules, or `only` some of them, and has no names of its own."""
 
     def get(name: str) -> ModuleType:
-        found = deferred(vars(sys.modules[package]), name)
+        found = deferred(vars(sys.modules[package]), name) if not only or name in only else None
         if found is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name)
         return found

@@ -52,4 +52,4 @@ PASSES = {
 """For each pass, by its name in the text of a pipeline, the module that defines it: it is loaded with the first pipeline that has the pass.
 """
 
-__getattr__ = lazy.deferring(__name__)
+__getattr__ = lazy.deferring(__name__, "forward", "order")

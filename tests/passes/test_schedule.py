@@ -31,10 +31,18 @@ def taken() -> Iterator[tuple[str, str, Any]]:
     for path in sorted(PACKAGE.rglob("*.py")):
         if (path.parent.name == "passes" and path.stem != "optimising") or path.parent.name == "testing":
             continue  # `testing` checks single passes, as the tests do
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("adjoint.passes."):
-                module, place = str(node.module), f"{path.relative_to(PACKAGE)}:{node.lineno}"
-                yield from ((place, module, getattr(importlib.import_module(module), each.name)) for each in node.names)
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("adjoint.passes"):
+                place = f"{path.relative_to(PACKAGE)}:{node.lineno}"
+                for each in node.names:
+                    if node.module == "adjoint.passes":
+                        module = f"adjoint.passes.{each.name}"
+                        names = [used.attr for used in ast.walk(tree) if isinstance(used, ast.Attribute)
+                                 and isinstance(used.value, ast.Name) and used.value.id == (each.asname or each.name)]
+                    else:
+                        module, names = str(node.module), [each.name]
+                    yield from ((place, module, getattr(importlib.import_module(module), name)) for name in names)
 
 
 def test_other_packages_take_passes_from_the_schedule() -> None:
