@@ -97,11 +97,11 @@ if TYPE_CHECKING:
     from adjoint.ops.state import assign, assign_add, assign_sub, print_
     from adjoint.ops.window_functions import *  # noqa: F403
     from adjoint.runtime.gradients.grad import get_grad, grad, value_and_grad
-    from adjoint.runtime.gradients.products import jvp, vjp
+    from adjoint.runtime.gradients.products import jvp, linearize, vjp
 
 __all__ = [
-    "assign", "assign_add", "assign_sub", "dtype", "get_grad", "grad", "jvp", "partial", "print_", "reduce_max", "reduce_mean",
-    "reduce_min", "reduce_sum", "tensor_div", "value_and_grad", "vjp",
+    "assign", "assign_add", "assign_sub", "dtype", "get_grad", "grad", "jvp", "linearize", "partial", "print_", "reduce_max",
+    "reduce_mean", "reduce_min", "reduce_sum", "tensor_div", "value_and_grad", "vjp",
 ]
 if TYPE_CHECKING:
     __all__ += activations.__all__
@@ -154,7 +154,7 @@ LOADED_WHEN_USED = {
     **dict.fromkeys(("dtype", "reduce_max", "reduce_mean", "reduce_min", "reduce_sum", "tensor_div"), "adjoint.ops.further_names"),
     **dict.fromkeys(("assign", "assign_add", "assign_sub", "print_"), "adjoint.ops.state"),
     **dict.fromkeys(("get_grad", "grad", "value_and_grad"), "adjoint.runtime.gradients.grad"),
-    **dict.fromkeys(("jvp", "vjp"), "adjoint.runtime.gradients.products"),
+    **dict.fromkeys(("jvp", "linearize", "vjp"), "adjoint.runtime.gradients.products"),
 }
 """The modules of all names."""
 

@@ -40,7 +40,7 @@ from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.structure import CONTAINERS, RESULTS, arranged, leaves
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
-__all__ = ["Pullback", "Pushforward", "jvp", "linear", "linearize", "pushed", "ran", "vjp"]
+__all__ = ["Pullback", "Pushforward", "check_tensors", "direction_of", "inputs_of", "jvp", "linear", "linearize", "pushed", "ran", "vjp"]
 
 
 class Pullback:
@@ -130,7 +130,7 @@ def _keep_memories(tape: Tape) -> None:
     tape.values = [x if x is None else wrap(x.type, x.memory) for x in tape.values]
 
 
-def _check_tensors(name: str, what: str, values: Sequence[Any]) -> None:
+def check_tensors(name: str, what: str, values: Sequence[Any]) -> None:
     for value in values:
         if not all(isinstance(leaf, Tensor) for leaf in leaves(value)):
             raise TypeError(f"For '{name}', the {what} must be Tensors, or tuples, lists or dicts of them, "
@@ -258,14 +258,14 @@ def vjp(fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool
     or key; RuntimeError for another number of cotangents.
     """
     _check_function("vjp", fn)
-    _check_tensors("vjp", "inputs", inputs)
+    check_tensors("vjp", "inputs", inputs)
     check_flag("vjp", "has_aux", has_aux)
     asked, single = _weights("vjp", weights)
     result, outputs, pull = ran(fn, inputs, range(len(inputs)), asked, has_aux)
     first, aux = _parts(result, has_aux)
 
     def vjp_fn(*v: Any) -> Any:
-        _check_tensors("vjp", "cotangents", v)
+        check_tensors("vjp", "cotangents", v)
         cotangents = _in_order("vjp", "cotangents", v[0] if len(v) == 1 else v, first, RESULTS)
         if len(cotangents) != len(outputs):
             raise RuntimeError(f"For 'vjp', the function must be called with one cotangent for each of the {len(outputs)} outputs, "
@@ -293,8 +293,8 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> t
     """
     _check_function("jvp", fn)
     check_flag("jvp", "has_aux", has_aux)
-    args, positions = _inputs("jvp", inputs)
-    direction = _directions("jvp", args, positions, v)
+    args, positions = inputs_of("jvp", inputs)
+    direction = direction_of("jvp", args, positions, v)
     result, _, along = pushed(fn, args, positions, direction, has_aux)
     first, aux = _parts(result, has_aux)
     return first, gradients_like(first, along, RESULTS), *aux
@@ -313,18 +313,18 @@ def linearize(fn: Callable[..., Any], inputs: Any, has_aux: bool = False) -> tup
     """
     _check_function("linearize", fn)
     check_flag("linearize", "has_aux", has_aux)
-    args, positions = _inputs("linearize", inputs)
+    args, positions = inputs_of("linearize", inputs)
     result, _, push = linear(fn, args, positions, has_aux)
     first, aux = _parts(result, has_aux)
 
     def pushforward(*v: Any) -> Any:
-        direction = _directions("linearize", args, positions, v[0] if len(v) == 1 else v)
+        direction = direction_of("linearize", args, positions, v[0] if len(v) == 1 else v)
         return gradients_like(first, push(direction), RESULTS)
 
     return first, pushforward, *aux
 
 
-def _inputs(name: str, inputs: Any) -> tuple[tuple[Any, ...], list[int]]:
+def inputs_of(name: str, inputs: Any) -> tuple[tuple[Any, ...], list[int]]:
     """Return the arguments of a function that `inputs` gives, and the positions of those with tensors in them."""
     args = _separate(name, "inputs", inputs)
     positions = [i for i, x in enumerate(args) if leaves(x, Tensor)]
@@ -340,7 +340,7 @@ def _separate(name: str, what: str, value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
-def _directions(name: str, args: tuple[Any, ...], positions: Sequence[int], v: Any) -> list[Tensor]:
+def direction_of(name: str, args: tuple[Any, ...], positions: Sequence[int], v: Any) -> list[Tensor]:
     """Return the tensors of a direction, in the order of those in the arguments at `positions`."""
     vectors = _separate(name, "v", v)
     if len(args) != len(vectors):
@@ -350,7 +350,7 @@ def _directions(name: str, args: tuple[Any, ...], positions: Sequence[int], v: A
 
 def _direction(name: str, x: Any, vector: Any) -> list[Tensor]:
     """Return the tensors of one vector in the order of its input's; raise an error if their number, dtypes or shapes differ from these."""
-    _check_tensors(name, "vectors", [vector])
+    check_tensors(name, "vectors", [vector])
     wanted, given = leaves(x, Tensor), _in_order(name, "vector", vector, x, CONTAINERS)
     if len(wanted) != len(given):
         raise ValueError(f"For '{name}', a vector must have as many tensors as its input, {len(wanted)}, but got {len(given)}.")

@@ -19,7 +19,7 @@ from adjoint.ir.ops.shape import Reshape
 from adjoint.ir.types import I64, tensor
 from adjoint.runtime.cells.nested_gradients import gradients_like
 from adjoint.runtime.gradients.grad import check_position, grad, positions_of
-from adjoint.runtime.gradients.products import linear, pushed, ran
+from adjoint.runtime.gradients.products import check_tensors, direction_of, inputs_of, linear, pushed, ran
 from adjoint.runtime.graphs.transformations import transformed
 from adjoint.runtime.graphs.vmap import _row, _rows, moved, one_after_the_other, vmap
 from adjoint.runtime.process.tracer import emitter
@@ -36,8 +36,9 @@ def jacrev(fn: Callable[..., Any], grad_position: Any = 0, has_aux: bool = False
     fn             a function or Cell of tensors, which returns a tensor or several
     grad_position  the position of the argument to differentiate by, or a tuple of them
     has_aux        True if only the first item of the result is differentiated
-    result         for an output [s] and an argument [t] a tensor [s, t]; a tuple of them for several positions; a tuple of these for
-                   several outputs.  With `has_aux` a tuple of this and the other items of the result
+    result         for an output [s] and an argument [t] a tensor [s, t]; for a nested argument its structure, with one tensor for each; a
+                   tuple of these for several positions; for several outputs a tuple of these, for nested ones their structure.  With
+                   `has_aux` a tuple of this and the other items of the result
 
     TypeError if a position is not an int, `has_aux` not a bool, an argument not a tensor, an output not floating point; ValueError for a
     negative position, one that is given twice, or one that the call does not have.
@@ -59,7 +60,8 @@ def hessian(fn: Callable[..., Any], grad_position: Any = 0) -> Callable[..., Any
 
     fn             a function or Cell of tensors, which returns one number, a tensor of one element
     grad_position  the position of the argument to differentiate by, or a tuple of them
-    result         for an argument [t] a tensor [t, t]; for several positions a tuple for each, with one tensor for each
+    result         for an argument [t] a tensor [t, t]; for several positions a tuple for each, with one tensor for each; for a nested
+                   argument its structure, whose entries have this structure again
 
     The errors are those of `jacrev` and `grad`.
     """
@@ -71,23 +73,18 @@ def hvp(fn: Callable[..., Any], inputs: Any, v: Any) -> tuple[Any, Any]:
     """Return the gradient of `fn`, and the product of its Hessian with a vector, without the Hessian.
 
     fn      a function or Cell of tensors, which returns a tensor of one element
-    inputs  the argument to differentiate by, or a tuple of all arguments
-    v       a vector: a tensor of the type of the argument, or a tuple of them
+    inputs  a tensor or a dict of them, or a tuple or list with all arguments, which may be nested
+    v       a vector: tensors of the structure, shapes and dtypes of `inputs`
     result  (gradient, product), each in the structure of `inputs`
 
-    TypeError if something is not a tensor; ValueError for a vector of another number, shape or dtype.
+    TypeError if something is not a tensor, or a vector has another dtype; ValueError for a vector of another number, shape or structure.
     """
-    args, vectors = (x if isinstance(x, tuple) else (x,) for x in (inputs, v))
-    for what, given in (("inputs", args), ("v", vectors)):
-        for x in given:
-            if not isinstance(x, Tensor):
-                raise TypeError(f"For 'hvp', the argument '{what}' must be a Tensor or a tuple of them, but got {type(x).__name__}.")
-    if [x.type for x in args] != [x.type for x in vectors]:
-        raise ValueError(f"For 'hvp', the argument 'v' must have the types of the inputs, {', '.join(str(x.type) for x in args)}, "
-                         f"but got {', '.join(str(x.type) for x in vectors)}.")
-    positions = tuple(range(len(args)))
-    _, gradient, along = pushed(grad(fn, positions), args, positions, vectors, False)
-    return (tuple(gradient), tuple(along)) if isinstance(inputs, tuple) else (gradient[0], along[0])
+    args, positions = inputs_of("hvp", inputs)
+    check_tensors("hvp", "inputs", args)
+    vectors = direction_of("hvp", args, positions, v)
+    gradient, _, along = pushed(grad(fn, tuple(positions)), args, positions, vectors, False)
+    found = gradients_like(args, leaves(gradient, Tensor)), gradients_like(args, along)
+    return found if isinstance(inputs, tuple) else tuple(map(list, found)) if isinstance(inputs, list) else (found[0][0], found[1][0])
 
 
 _Parts = Callable[[str, Callable[..., Any], "tuple[Any, ...]", Sequence[int], bool], "tuple[Any, list[list[Any]]]"]
@@ -114,7 +111,11 @@ def _jacobian(name: str, fn: Callable[..., Any], grad_position: Any, has_aux: bo
         result, blocks = parts(name, function, given, positions, has_aux)
         alone = isinstance(grad_position, int) or len(grad_position) == 1
         found = [block[0] if alone else tuple(block) for block in blocks]
-        whole = tuple(found) if isinstance(result[0] if has_aux else result, RESULTS) else found[0]
+        first = result[0] if has_aux else result
+        if isinstance(first, (tuple, list)) and not any(isinstance(item, RESULTS) for item in first):
+            whole = tuple(found)
+        else:
+            whole = gradients_like(first, found, RESULTS)
         return (whole, result[1] if len(result) == 2 else tuple(result[1:])) if has_aux else whole
 
     return transformed(jacobian, fn)

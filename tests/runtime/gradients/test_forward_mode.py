@@ -80,6 +80,7 @@ def test_against_differences_and_reverse_mode(fn: Callable[..., Any]) -> None:
 
 
 def test_the_function_runs_once_and_its_tangents_again() -> None:
+    assert ms.linearize is ops.linearize is ops.functional.linearize
     calls: list[int] = []
 
     def fn(x: Tensor) -> Any:
@@ -164,6 +165,25 @@ def test_hooks_on_gradients_are_passed_by() -> None:
     assert events.count("doubled") == 2
 
 
+def test_nested_arguments() -> None:
+    """The Hessian by a dict is a dict of dicts; products with it have the structure of the arguments."""
+    p, x = {"w": Tensor(POINT), "b": [Tensor(np.array(2.0))]}, Tensor(WAY)
+
+    def loss(p: Any, x: Tensor) -> Tensor:
+        return (p["w"] * p["w"] * p["b"][0] * x).sum()
+
+    for taken in (hessian(loss), jit(hessian(loss))):
+        second = taken(p, x)
+        close(second, {"w": {"w": Tensor(np.diag(4.0 * WAY)), "b": [Tensor(2 * POINT * WAY)]},
+                       "b": [{"w": Tensor(2 * POINT * WAY), "b": [Tensor(np.array(0.0))]}]})
+    gradient, product = hvp(loss, (p, x), (p, x))
+    close(gradient, ({"w": Tensor(4 * POINT * WAY), "b": [Tensor((POINT**2 * WAY).sum())]}, Tensor(2 * POINT**2)))
+    close(product[0]["w"], Tensor(12 * POINT * WAY))
+    found = jacfwd(lambda x: {"square": x * x, "sum": (x.sum(), 3)})(x)
+    close(found, jacrev(lambda x: {"square": x * x, "sum": (x.sum(), 3)})(x))
+    assert list(found) == ["square", "sum"] and found["sum"][1] == 0
+
+
 def test_parameters_and_what_has_no_derivative() -> None:
     predict, parameters = ms.functional(Layers())
     x, v = Tensor(POINT), Tensor(WAY)
@@ -180,6 +200,8 @@ def test_parameters_and_what_has_no_derivative() -> None:
     (lambda x: linearize(ops.sin, 3), TypeError, "For 'linearize', the argument 'inputs' must be a Tensor, or a tuple, list or dict"),
     (lambda x: linearize(ops.sin, x)[1](x[0]), ValueError, r"shape of its input, \(3,\), but got \(\)"),
     (lambda x: linearize(ops.sin, x)[1](x, x), ValueError, "as many vectors as there are inputs, 1, but got 2"),
+    (lambda x: hvp(ops.sum, (x, 3.0), (x, x)), TypeError, "For 'hvp', the inputs must be Tensors, or tuples, lists or dicts of them"),
+    (lambda x: hvp(ops.sum, {"a": x}, {"b": x}), ValueError, "must have the structure of what they are for"),
     (lambda x: nn.Jvp(3), TypeError, "For 'Jvp', the argument 'fn' must be"),
     (lambda x: nn.Jvp(ops.sin)(x), TypeError, "the inputs and then the vector, but got 1"),
     (lambda x: nn.Vjp(ops.sin)(x), TypeError, "the inputs and then the cotangent, but got 1"),
