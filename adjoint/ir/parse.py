@@ -105,7 +105,7 @@ _WORDS: Final = {
     "DTYPE": "a type", "STACK": "a type", "TUPLE": "a type", "INT": "an integer", "FLOAT": "a number", "STRING": "a string",
     "PLACE": "a place such as net.py:3:4", "KIND": "a place such as net.py:3:4", "UNKNOWN": "a place such as net.py:3:4",
     "NONE": "`none`", "RETURN": "`return`", "YIELD": "`yield`", "IF": "an op", "FOR": "an op", "WHILE": "an op", "CELL": "an op",
-    "FUSED": "an op", "ATTENTION": "an op", "BATCH": "an op", "GRADIENT": "an op", "RECORD": "an op", "TRACE": "a type",
+    "FUSED": "an op", "ATTENTION": "an op", "BATCH": "an op", "GRADIENT": "an op", "RECORD": "an op", "TANGENT": "an op", "TRACE": "a type",
 }
 
 
