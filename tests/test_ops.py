@@ -25,6 +25,7 @@ from adjoint.ir.types import F32, F64, DType, TensorType
 from adjoint.passes.autodiff import Grad
 from adjoint.testing import agreement
 from adjoint.testing.agreement import Tolerance
+from adjoint.testing.batches import check_batch, choices_of_mapped
 from adjoint.testing.cases import gradient_cases as cases_of_gradients
 from adjoint.testing.cases import module_of, special_arrays, strided
 from adjoint.testing.cases import vector_cases as cases_of_vectors
@@ -308,3 +309,26 @@ def test_operands_are_broadcast_in_square_samples(name: str) -> None:
     for place, (dtype, _) in enumerate(shapes[0]):
         rows = [operands for operands in shapes if operands[place][1] == (3,)]
         assert not dtype.is_float or any(shape == (3, 3) for operands in rows for _, shape in operands), f"operand {place}"
+
+
+# Batches.
+
+
+@pytest.mark.parametrize("name", [name for name in NUMERIC if name != "iota"])
+def test_a_batch_is_the_loop_over_its_examples(name: str) -> None:
+    """By the op's rule or a loop: any operands have the examples, or all of them; then each example's gradient, twice where axes matter."""
+    units = max(4.0, 2 * RELATIVE.get(name, 0.0))
+    with np.errstate(all="ignore"):
+        for place, case in enumerate(cases_of(name, F32)):
+            for mapped in list(choices_of_mapped(len(case.types)))[: None if place == 0 else 1]:
+                check_batch(module_of(case), case, mapped, units)
+        case = next((case for case in gradient_cases(name) if case.sample.smooth), None)
+        if case is None:
+            return
+        module = module_of(case)
+        for _ in range(1 if name in ELEMENTWISE else 2):
+            try:
+                module = Grad().on_module(module)
+            except NotDifferentiable:
+                return
+        check_batch(module, case, [True] * len(next(iter(module.functions.values())).params), units)

@@ -19,7 +19,7 @@ A region that attaches a callback to a value, writes a parameter, uses stacks or
 hook may end the graph; the one in which the call goes on begins with the same nodes.
 
 Hooks are called once for each example, with the tensors of that example.  Random numbers are drawn once for all, also where a loop runs the
-examples, unless they are drawn in a branch or a loop of that.
+examples; there none may be drawn in a branch or a loop.
 """
 
 from __future__ import annotations
@@ -197,7 +197,11 @@ class _Batch:
         rows = [Value(type_, getattr(atom, "hint", "y")) for type_, atom in zip(totals, results, strict=True)]
         inner = b.inner()
         here = dict(self._known)
-        for node in _drawing(nodes):
+        drawing = list(_drawing(nodes))
+        for node in walk(Region((), tuple(nodes), ())):
+            if isinstance(node.op, Draw) and node not in drawing:
+                raise errors.DRAWN_IN_BATCH.at(node.loc, "each example would draw other numbers here")
+        for node in drawing:
             here[node.result] = b.emit_node(node.op, ()).result
         here.update((value, inner.gather(self._known[value], index, axis=0, hint=value.hint)) for value in mapped)
         self._copier.nodes(inner, nodes, here)

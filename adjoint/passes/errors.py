@@ -8,6 +8,7 @@ from adjoint.ir.op import NotDifferentiable
 
 __all__ = [
     "ATTACHED_IN_TEST",
+    "DRAWN_IN_BATCH",
     "HOOKS_IN_BATCH",
     "LEAF_WRITTEN",
     "NOT_A_PIPELINE",
@@ -139,6 +140,17 @@ RAGGED_BATCH = _mistake(
 In a function that runs for each example of a batch, an operation gives as many elements as the example asks for, as `nonzero`, `unique`
 and `x[mask]` do. The results of all examples then have no common shape. Keep the size of the example, with `where(mask, x, 0)`, or call the
 function for one example after the other.
+""",
+)
+
+DRAWN_IN_BATCH = _mistake(
+    "E152",
+    "random numbers in a branch or loop of a batch",
+    """
+A function that runs for each example of a batch draws random numbers in a branch or a loop that also calls hooks or another function of
+Python. So the examples run one after the other, and each would draw other numbers, where `randomness="same"` asks for the same ones. Draw
+the numbers before the branch, ask for `randomness="different"`, or call `vmap` outside of a graph: there the numbers begin again for each
+example.
 """,
 )
 

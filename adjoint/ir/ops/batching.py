@@ -15,14 +15,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from adjoint.ir.core import tensor_type
-from adjoint.ir.types import Dim, TensorType
+from adjoint.ir.types import I64, Dim, TensorType, tensor
 
 if TYPE_CHECKING:
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
     from adjoint.ir.op import Op
 
-__all__ = ["along_axes", "broadcasting", "for_all", "leading", "merged", "moved", "of_items", "split"]
+__all__ = [
+    "along_axes", "broadcasting", "for_all", "in_rows", "leading", "merged", "moved", "of_items", "padded", "repeated", "rows_of_all",
+    "rows_of_one", "split",
+]
 
 _Results = Sequence["Atom"]
 
@@ -107,3 +110,52 @@ def moved(b: Builder, x: Atom, axis: int, to: int) -> Atom:
     order = [other for other in range(tensor_type(x).rank) if other != axis]
     order.insert(to, axis)
     return b.transpose(x, permutation=tuple(order))
+
+
+def rows_of_one(b: Builder, indices: Atom, mapped: bool, size: Dim, outer: Sequence[Dim], length: int) -> Atom:
+    """Return indices along an axis of each example as indices of rows of one matrix: of the examples, and of the axes before that axis.
+
+    indices  I[r], or I[n, r] if they are mapped
+    outer    the axes before the indexed one
+    length   the size of that axis; an index out of its range stays one
+    result   i64[n, outer, r]
+    """
+    type_ = tensor_type(indices)
+    wide, own = b.cast(indices, to=I64) if type_.dtype is not I64 else indices, type_.shape[1:] if mapped else type_.shape
+    end = b.constant(length, I64)
+    first = b.constant(0 if type_.dtype.kind == "u" else -length, I64)
+    inside = b.logical_and(b.greater_equal(wide, first), b.less(wide, end))
+    place = b.select(b.less(wide, b.constant(0, I64)), b.add(wide, end), wide)
+    place = b.select(inside, place, b.constant(_OUTSIDE, I64))
+    lead = size
+    for each in outer:
+        lead = lead * each
+    starts = b.mul(b.iota(to=tensor(I64, (lead,)), axis=0), end)
+    starts = b.reshape(starts, to=tensor(I64, (size, *outer, *(1,) * len(own))))
+    place = b.reshape(place, to=tensor(I64, (size if mapped else 1, *(1,) * len(outer), *own)))
+    return b.add(starts, place)
+
+
+_OUTSIDE = 2**62
+"""An index that is out of range of every axis, also with a start added."""
+
+
+def rows_of_all(b: Builder, x: Atom, axis: int) -> Atom:
+    """Return a tensor with the axis of the examples first as rows of one matrix, whose first axis is all axes of `x` up to `axis`."""
+    type_ = tensor_type(x)
+    count = type_.shape[0]
+    for each in type_.shape[1 : axis + 1]:
+        count = count * each
+    return b.reshape(x, to=type_.with_shape((count, *type_.shape[axis + 1 :])))
+
+
+def in_rows(self: Op, b: Builder, operands: Sequence[Atom], axes: Sequence[int], size: Dim, node: Node, results: Sequence[int]) -> _Results:
+    """Compute an op for the rows of all examples as for more rows of one; the operands have the axis of the examples.
+
+    axes     for each operand the axis of its rows, in one example; `results` are those of the results
+    """
+    whole = [merged(b, moved(b, x, 0, axis), axis) for x, axis in zip(operands, axes, strict=True)]
+    made = b.emit_node(self, whole).results
+    split_ = [b.reshape(x, to=type_.with_shape((*type_.shape[:axis], size, *type_.shape[axis:])))
+              for x, axis, type_ in zip(made, results, map(tensor_type, node.results), strict=True)]
+    return [moved(b, x, axis, 0) for x, axis in zip(split_, results, strict=True)]

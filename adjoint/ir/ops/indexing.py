@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, Sample, mistake, operation, sample
 from adjoint.ir.ops import batching
 from adjoint.ir.ops.loops import ELEMENTS_PER_THREAD, advance, emit_fill, grain_of, row_counters
@@ -125,8 +126,21 @@ GATHERS: tuple[Sample, ...] = (
 )
 
 
+class _Indexed(Op):
+    """An op with indices along an axis."""
+
+    axis: int
+
+    def places(self, b: Builder, x: TensorType, indices: Atom, size: Dim) -> Atom | None:
+        """Return mapped indices along the axis of `x` as indices of the rows of all examples; None if the axis has no size yet."""
+        length = x.shape[self.axis]
+        if not isinstance(length, int):
+            return None
+        return batching.rows_of_one(b, indices, True, size, x.shape[: self.axis], length)
+
+
 @operation
-class Gather(Op):
+class Gather(_Indexed):
     """The slices of `x` along `axis` at the given indices; a negative index counts from the end.
 
     x         T[s]
@@ -171,7 +185,8 @@ class Gather(Op):
 
     def batch(self, b: Builder, node: Node, operands: Sequence[Atom], mapped: Sequence[bool], size: Dim) -> Sequence[Atom] | None:
         if all(mapped):
-            return None
+            found = self.places(b, tensor_type(node.operands[0]), operands[1], size)
+            return None if found is None else [b.gather(batching.rows_of_all(b, operands[0], self.axis + 1), found, axis=0)]
         if mapped[0]:
             return [b.gather(*operands, axis=self.axis + 1)]
         return [batching.moved(b, b.gather(*operands, axis=self.axis), self.axis, 0)]
@@ -191,7 +206,7 @@ class Gather(Op):
 
 
 @operation
-class GatherGradient(Op):
+class GatherGradient(_Indexed):
     """The cotangent of gather's operand: zeros of type `to`, with each slice of ct added at its index.
 
     Slices of one index are added in the order of the indices, f16 and bf16 in float32.
@@ -232,7 +247,12 @@ class GatherGradient(Op):
 
     def batch(self, b: Builder, node: Node, operands: Sequence[Atom], mapped: Sequence[bool], size: Dim) -> Sequence[Atom] | None:
         if mapped[1]:
-            return None
+            found, ct = self.places(b, self.to, operands[1], size), batching.for_all(b, operands, mapped, size)[0]
+            if found is None:
+                return None
+            shape = (size, *self.to.shape)
+            rows = tensor_type(batching.rows_of_all(b.inner(), b.zeros(self.to.with_shape(shape)), self.axis + 1))
+            return [b.reshape(b.gather_gradient(ct, found, axis=0, to=rows), to=self.to.with_shape(shape))]
         return [b.gather_gradient(*operands, axis=self.axis + 1, to=self.to.with_shape((size, *self.to.shape)))]
 
     def failure(self, status: int) -> Exception:
@@ -248,7 +268,7 @@ class GatherGradient(Op):
 
 
 @operation
-class ScatterAdd(Op):
+class ScatterAdd(_Indexed):
     """`x` with each slice of `updates` added along `axis` at its index, in the order of the indices.
 
     x         T[s], T any dtype but bool
@@ -286,9 +306,13 @@ class ScatterAdd(Op):
         _emit_scatter(k, x, indices, updates, out, self.axis)
 
     def batch(self, b: Builder, node: Node, operands: Sequence[Atom], mapped: Sequence[bool], size: Dim) -> Sequence[Atom] | None:
-        if mapped[1]:
-            return None
         x, updates = batching.for_all(b, operands[::2], mapped[::2], size)
+        if mapped[1]:
+            found = self.places(b, tensor_type(node.operands[0]), operands[1], size)
+            if found is None:
+                return None
+            added = b.scatter_add(batching.rows_of_all(b, x, self.axis + 1), found, updates, axis=0)
+            return [b.reshape(added, to=tensor_type(x))]
         return [b.scatter_add(x, operands[1], updates, axis=self.axis + 1)]
 
     def failure(self, status: int) -> Exception:

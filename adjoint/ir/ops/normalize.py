@@ -27,7 +27,7 @@ import numpy as np
 
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, mistake, mistyped, operation, sample
-from adjoint.ir.ops import batching
+from adjoint.ir.ops import batched_norms, batching
 from adjoint.ir.ops.groups import COLUMNS, Columns, Rows, reference_mean, reference_sum
 from adjoint.ir.types import F32, I64, Dim, DType, TensorType, Type, tensor
 
@@ -197,9 +197,7 @@ class LayerNorm(_LayerNormalization):
                 k.store(y, i, (x[i] - average) * scale * gamma[j] + beta[j])
 
     def batch(self, b: Builder, node: Node, operands: Sequence[Atom], mapped: Sequence[bool], size: Dim) -> Sequence[Atom] | None:
-        if any(mapped[1:]):
-            return None
-        return b.emit_node(dataclasses.replace(self, begin=self.begin + 1), operands).results
+        return batched_norms.layer_norm(dataclasses.replace(self, begin=self.begin + 1), b, node, operands, mapped, size)
 
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         x, gamma, _ = node.operands
@@ -227,6 +225,7 @@ class LayerNormGradient(_LayerNormalization):
     """
 
     begin: int
+    batch = batched_norms.layer_norm_gradient
     statistics_operands = (2, 3)
     samples = (
         sample(tensor(F32, (4, 7)), tensor(F32, (7,)), tensor(F32, (4, 1)), tensor(F32, (4, 1)), tensor(F32, (4, 7)),
@@ -310,6 +309,7 @@ class BatchNorm(_BatchNormalization):
     """
 
     epsilon: float = 1e-5
+    batch = batched_norms.in_channels
     samples = (
         sample(tensor(F32, (3, 2, 4, 5)), tensor(F32, (2,)), tensor(F32, (2,))),
         sample(tensor(F32, (7, 19)), tensor(F32, (19,)), tensor(F32, (19,))),
@@ -409,6 +409,7 @@ class BatchNormGradient(_BatchNormalization):
     """
 
     statistics_operands = (2, 3)
+    batch = batched_norms.in_channels
     samples = (
         sample(tensor(F32, (3, 2, 4, 5)), tensor(F32, (2,)), tensor(F32, (2,)), tensor(F32, (2,)), tensor(F32, (3, 2, 4, 5))),
         sample(tensor(F32, (7, 19)), tensor(F32, (19,)), tensor(F32, (19,)), tensor(F32, (19,)), tensor(F32, (7, 19))),
@@ -537,7 +538,7 @@ class BatchNormInference(_BatchNormalization):
 
     def batch(self, b: Builder, node: Node, operands: Sequence[Atom], mapped: Sequence[bool], size: Dim) -> Sequence[Atom] | None:
         if any(mapped[1:]):
-            return None
+            return batched_norms.in_channels(self, b, node, operands, mapped, size)
         x, *others = operands
         return [batching.split(b, b.emit(self, batching.merged(b, x), *others), size, tensor_type(node.result))]
 

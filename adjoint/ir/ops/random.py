@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Effect, Op, mistake, operation, sample
+from adjoint.ir.ops.batching import repeated
 from adjoint.ir.ops.elementwise import Elementwise
-from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I32, I64, U32, U64, DType, TensorType, Type, tensor
+from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I32, I64, U32, U64, Dim, DType, TensorType, Type, tensor
 
 if TYPE_CHECKING:
     from adjoint.ir.build import Builder
@@ -431,6 +433,12 @@ class Dropout(Op):
             keep = k.let(k.less_equal(word[j], highest), "keep")
             k.store(kept, first + j, keep)
             k.store(y, first + j, k.select(keep, x[first + j] * (1.0 / self.keep), 0))
+
+    def batch(self, b: Builder, node: Node, operands: Sequence[Atom], mapped: Sequence[bool], size: Dim) -> Sequence[Atom] | None:
+        if mapped[1]:
+            return None
+        kept = b.emit(DropoutKept(self.keep, tensor_type(node.operands[0]).with_dtype(BOOL)), operands[1])
+        return [b.emit(DropoutGradient(self.keep), kept, operands[0]), repeated(b, kept, size)]
 
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         return (None if cotangents[0] is None else b.emit(DropoutGradient(self.keep), node.results[1], cotangents[0])), None

@@ -26,12 +26,13 @@ import numpy as np
 
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, Sample, family, mistake, mistyped, operation, sample
+from adjoint.ir.ops.batching import for_all, merged, moved, split
 from adjoint.ir.ops.linalg import DEPTH, PRODUCTS_PER_THREAD, SHARE, UNIT_ROWS
 from adjoint.ir.ops.loops import ELEMENTS_PER_THREAD
 from adjoint.ir.ops.recurrent import vjp_of_parts
 from adjoint.ir.ops.recurrent_formulas import GRU, LSTM, RELU, TANH, AtomTerm, Formulas, InC, InNodes, InNumPy
 from adjoint.ir.ops.recurrent_weight import RecurrentWeightGradient
-from adjoint.ir.types import F32, I64, DType, TensorType, Type, tensor
+from adjoint.ir.types import F32, I64, Dim, DType, TensorType, Type, tensor
 
 if TYPE_CHECKING:
     from adjoint.ir.build import Builder
@@ -96,6 +97,16 @@ class _Steps(Op):
                 raise mistyped(self, name, expected, operand)
         return tuple(_type_of(name, self.formulas, first.dtype, steps, rows, wide // parts) for name in self.outputs)
 
+    def batch(self, b: Builder, node: Node, operands: Sequence[Atom], mapped: Sequence[bool], size: Dim) -> Sequence[Atom] | None:
+        """The sequences of all examples are those of one batch, if they share the weights."""
+        shared = {name: x for name, x, is_mapped in zip(self.names, operands, mapped, strict=False) if name in ("weight", "bias")
+                  and not is_mapped}
+        if len(shared) != sum(name in ("weight", "bias") for name in self.names):
+            return None
+        whole = [x if name in shared else _in_rows(b, *for_all(b, [x], [is_mapped], size))
+                 for name, x, is_mapped in zip(self.names, operands, mapped, strict=False)]
+        return [_of_examples(b, x, size, tensor_type(one)) for x, one in zip(b.emit_node(self, whole).results, node.results, strict=True)]
+
     def named(self, operands: Sequence[Any], results: Sequence[Any] = ()) -> dict[str, Any]:
         """Return operands and results by their names."""
         return dict(zip(self.names, operands, strict=False)) | dict(zip(self.outputs, results, strict=False))
@@ -109,6 +120,19 @@ class _Steps(Op):
         if dtype.is_float:
             made = cls()
             yield made, tuple(_type_of(name, made.formulas, dtype, 3, 5, 8) for name in cls.names[:-1])
+
+
+def _in_rows(b: Builder, x: Atom) -> Atom:
+    """Return a tensor of all examples, [e, n], [e, n, h] or [e, s, n, h], with the rows of all as the rows of one."""
+    at = tensor_type(x).rank == 4
+    return merged(b, moved(b, x, 0, 1) if at else x, int(at))
+
+
+def _of_examples(b: Builder, x: Atom, size: Dim, one: TensorType) -> Atom:
+    """Do the reverse: `one` is the type of one example."""
+    if one.rank < 3:
+        return split(b, x, size, one)
+    return moved(b, b.reshape(x, to=one.with_shape((one.shape[0], size, *one.shape[1:]))), 1, 0)
 
 
 def _samples(names: tuple[str, ...], formulas: Formulas, **attributes: Any) -> tuple[Sample, ...]:

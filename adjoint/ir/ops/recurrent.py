@@ -19,6 +19,7 @@ import numpy as np
 
 from adjoint.ir.core import Value, tensor_type
 from adjoint.ir.op import Op, mistake, mistyped, operation, sample
+from adjoint.ir.ops.batching import of_items
 from adjoint.ir.ops.loops import grain_of
 from adjoint.ir.types import F32, DType, TensorType, Type, tensor
 
@@ -40,6 +41,7 @@ class _Step(Op):
     """A step with operands of the gates' type [n, gates * h], then operands of the state's type [n, h]."""
 
     pack = "recurrent"
+    batch = of_items
     gates: ClassVar[int]
     """Number of gates."""
     names: ClassVar[tuple[str, ...]]

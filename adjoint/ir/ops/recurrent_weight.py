@@ -9,10 +9,11 @@ import numpy as np
 
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, mistake, mistyped, operation, sample
+from adjoint.ir.ops.batching import for_all
 from adjoint.ir.ops.linalg import PRODUCTS_PER_THREAD, UNIT_ROWS
 from adjoint.ir.ops.loops import ELEMENTS_PER_THREAD
 from adjoint.ir.ops.recurrent import vjp_of_parts
-from adjoint.ir.types import F32, TensorType, tensor
+from adjoint.ir.types import F32, Dim, TensorType, tensor
 
 if TYPE_CHECKING:
     from adjoint.ir.build import Builder
@@ -94,6 +95,26 @@ class RecurrentWeightGradient(Op):
                 k.run(name, source.at(begins * m), h, first.at(to), m, n, inner, 1, 0, *share)
                 with k.loop(top * n, bottom * n, "e") as e:
                     k.store(out, to + e, total[to + e] + first[to + e])
+
+    def batch(self, b: Builder, node: Node, operands: Sequence[Atom], mapped: Sequence[bool], size: Dim) -> Sequence[Atom] | None:
+        """Products of matrices, one for each example, of the parts that the op multiplies."""
+        d, h, states, *last = for_all(b, operands, mapped, size)
+        if not tensor_type(d).is_static:
+            return None
+        (count, steps, rows, gates), width = tensor_type(d).sizes, tensor_type(h).sizes[2]
+
+        def part(x: Atom, first: int, stop: int, columns: int) -> Atom:
+            taken = b.slice(x, start=(0, first, 0, 0), stop=(count, stop, rows, columns), step=(1, 1, 1, 1))
+            return b.reshape(taken, to=tensor_type(x).with_shape((count, (stop - first) * rows, columns)))
+
+        if last:
+            d = b.concat(b.slice(d, start=(0, 0, 0, 0), stop=(count, steps, rows, gates - width), step=(1, 1, 1, 1)), *last, axis=3)
+        at, low = (steps - 1, 0) if self.reverse else (0, 1)
+        first = b.matmul(part(d, at, at + 1, gates), h, ta=True, tb=False)
+        if steps == 1:
+            return [b.add(b.zeros(tensor_type(first)), first)]
+        others = b.matmul(part(d, low, steps - 1 + low, gates), part(states, 1 - low, steps - low, width), ta=True, tb=False)
+        return [b.add(others, first)]
 
     def nodes(self, b: Builder, d: Atom, h: Atom, states: Atom, *last: Atom) -> tuple[Atom]:
         """Return the result expressed by other ops."""

@@ -10,10 +10,11 @@ import numpy as np
 
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, mistake, operation, sample
+from adjoint.ir.ops import batching
 from adjoint.ir.ops.indexing import COLUMNS, check_range, emit_place
 from adjoint.ir.ops.loops import ELEMENTS_PER_THREAD, grain_of
-from adjoint.ir.ops.shape import check_tensor
-from adjoint.ir.types import BOOL, F32, I32, I64, TensorType, tensor
+from adjoint.ir.ops.shape import check_axis, check_tensor
+from adjoint.ir.types import BOOL, F32, I32, I64, Dim, TensorType, tensor
 
 if TYPE_CHECKING:
     from adjoint.ir.build import Builder
@@ -45,6 +46,7 @@ class Scatter(Op):
     """
 
     kind: str
+    in_place: ClassVar[Mapping[int, int]] = {0: 0}
     samples = (
         sample(tensor(F32, (3, 2)), tensor(I32, (4,)), tensor(F32, (4, 2)), values={1: [0, 2, 2, -1]}, kind="update"),
         sample(tensor(F32, (5,)), tensor(I64, (3,)), tensor(F32, (3,)), values={1: [4, 0, 4]}, kind="max"),
@@ -97,8 +99,8 @@ class Scatter(Op):
 
     def lower(self, k: Kernel, x: Buffer, indices: Buffer, updates: Buffer, out: Buffer) -> None:
         inner = math.prod(x.shape[1:])
-        with k.stage(out.count, ELEMENTS_PER_THREAD) as i:
-            k.store(out, i, x[i])
+        with k.stage_range(out.count, ELEMENTS_PER_THREAD) as (begin, end):
+            k.run("adjoint_keep", x.at(begin), out.at(begin), (end - begin) * x.dtype.size)
         n, m, count = k.size(x.shape[0], "n"), k.size(inner, "m"), k.size(indices.count, "count")
         with k.stage(-(-inner // COLUMNS), grain_of(indices.count * min(inner, COLUMNS)), "unit") as unit:
             first = k.let(unit * COLUMNS, "first")
@@ -127,6 +129,15 @@ class Scatter(Op):
             return k.select(k.equal(update, 0), 0, quotient)
         beyond = k.greater(update, here) if self.kind == "max" else k.less(update, here)
         return k.select(beyond, update, here)
+
+    def batch(self, b: Builder, node: Node, operands: Sequence[Atom], mapped: Sequence[bool], size: Dim) -> Sequence[Atom] | None:
+        length = tensor_type(node.operands[0]).shape[0]
+        if not isinstance(length, int):
+            return None
+        x, updates = batching.for_all(b, operands[::2], mapped[::2], size)
+        places = batching.merged(b, batching.rows_of_one(b, operands[1], mapped[1], size, (), length))
+        made = b.scatter(batching.merged(b, x), places, batching.merged(b, updates), kind=self.kind)
+        return [b.reshape(made, to=tensor_type(x))]
 
     def failure(self, status: int) -> Exception:
         return mistake(self, "indices", "in range along axis 0", "an index out of range", IndexError)
@@ -169,22 +180,24 @@ def _along(b: Builder, rows: Atom, to: TensorType) -> Atom:
 
 @operation
 class SetRow(Op):
-    """`x` with one slice along axis 0 replaced.  It is computed in the memory of `x` where nothing else needs `x`.
+    """`x` with one slice along `axis` replaced.  It is computed in the memory of `x` where nothing else needs `x`.
 
-    x         T[n, s]
+    x         T[s]
     index     I, an integer type, of no dimension; a negative one counts from the end
-    row       T[s]
-    result    T[n, s]
+    row       T[s without axis]
+    result    T[s]
     gradient  ct with zeros in the place of the slice for x, the slice of ct for row; none for the index
     errors    TypeError: the index is not an integer; ValueError: shapes do not fit; IndexError when run: the index is out of range
     """
 
+    axis: int = 0
     in_place: ClassVar[Mapping[int, int]] = {0: 0}
     samples = (
         sample(tensor(F32, (3, 2)), tensor(I64), tensor(F32, (2,)), values={1: 1}),
         sample(tensor(F32, (3,)), tensor(I32), tensor(F32), values={1: -1}),
         sample(tensor(F32, (2, 3, 70)), tensor(I64), tensor(F32, (3, 70)), values={1: -2}),
         sample(tensor(F32, (3, 0)), tensor(I64), tensor(F32, (0,)), values={1: 0}),
+        sample(tensor(F32, (2, 3, 5)), tensor(I64), tensor(F32, (2, 5)), values={1: -2}, axis=1),
         sample(tensor(BOOL, (3, 2)), tensor(I64), tensor(BOOL, (2,)), values={1: 2}, smooth=False, note="bools"),
     )
 
@@ -194,29 +207,51 @@ class SetRow(Op):
             raise mistake(self, "index", "an integer", index, TypeError)
         if x.rank == 0 or index.rank:
             raise mistake(self, "index", "of no dimension, for a tensor of at least 1", index)
-        if row is not x.with_shape(x.shape[1:]):
-            raise mistake(self, "row", f"one slice of {x} along its first axis", row)
+        check_axis(self, self.axis, x.rank)
+        if row is not x.with_shape((*x.shape[: self.axis], *x.shape[self.axis + 1 :])):
+            raise mistake(self, "row", f"one slice of {x} along axis {self.axis}", row)
         return x
 
     def reference(self, x: Array, index: Array, row: Array) -> Array:
-        check_range(self, index, x.shape[0])
+        check_range(self, index, x.shape[self.axis])
         out = np.array(x)
-        out[index] = row
+        out[(slice(None),) * self.axis + (index,)] = row
         return out
 
     def lower(self, k: Kernel, x: Buffer, index: Buffer, row: Buffer, out: Buffer) -> None:
-        n, m = k.size(x.shape[0], "n"), k.size(math.prod(x.shape[1:]), "m")
+        outer = math.prod(x.shape[: self.axis])
+        n, m = k.size(x.shape[self.axis], "n"), k.size(math.prod(x.shape[self.axis + 1 :]), "m")
         with k.stage_range(out.count, ELEMENTS_PER_THREAD) as (begin, end):
             k.run("adjoint_keep", x.at(begin), out.at(begin), (end - begin) * x.dtype.size)
-        with k.stage_range(1, 1):
-            target = k.let(emit_place(k, index, 0, n) * m, "target")
+        if self.axis == 0:
+            with k.stage_range(1, 1):
+                target = k.let(emit_place(k, index, 0, n) * m, "target")
+                with k.loop(0, m, "j") as j:
+                    k.store(out, target + j, row[j])
+            return
+        with k.stage(outer, grain_of(x.count // max(1, outer * x.shape[self.axis])), "o") as o:
+            target = k.let((o * n + emit_place(k, index, 0, n)) * m, "target")
             with k.loop(0, m, "j") as j:
-                k.store(out, target + j, row[j])
+                k.store(out, target + j, row[o * m + j])
+
+    def batch(self, b: Builder, node: Node, operands: Sequence[Atom], mapped: Sequence[bool], size: Dim) -> Sequence[Atom] | None:
+        x, row = batching.for_all(b, operands[::2], mapped[::2], size)
+        if not mapped[1]:
+            return [b.set_row(x, operands[1], row, axis=self.axis + 1)]
+        one = tensor_type(node.operands[0])
+        length = one.shape[self.axis]
+        if not isinstance(length, int):
+            return None
+        outer = one.shape[: self.axis]
+        places = b.reshape(batching.rows_of_one(b, operands[1], True, size, outer, length),
+                           to=tensor(I64, tensor_type(batching.rows_of_all(b.inner(), row, self.axis)).shape[:1]))
+        made = b.scatter(batching.rows_of_all(b, x, self.axis + 1), places, batching.rows_of_all(b, row, self.axis), kind="update")
+        return [b.reshape(made, to=tensor_type(x))]
 
     def failure(self, status: int) -> Exception:
-        return mistake(self, "index", "in range along axis 0", "an index out of range", IndexError)
+        return mistake(self, "index", f"in range along axis {self.axis}", "an index out of range", IndexError)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Sequence[Atom | None]:
         _, index, row = node.operands
-        taken = b.gather(ct, index, axis=0)  # first, so that the row may be replaced in the memory of ct
-        return b.set_row(ct, index, b.zeros(tensor_type(row))), None, taken
+        taken = b.gather(ct, index, axis=self.axis)  # first, so that the row may be replaced in the memory of ct
+        return b.set_row(ct, index, b.zeros(tensor_type(row)), axis=self.axis), None, taken

@@ -8,8 +8,9 @@ of other arrays go to the front.
 While a graph is made, Tensors in a key hold no numbers: integer ones are positions that the graph computes, and a mask can only be written
 to.
 
-A write makes a new tensor, which replaces the old one.  If ints and slices select a contiguous block, it consists of the old elements
-around the new ones; otherwise its elements are gathered from the old and the new ones.
+A write makes a new tensor, which replaces the old one.  One slice along the first axis, `x[i] = value`, is one op in every mode, `set_row`:
+it writes into the memory of the old tensor if nothing else needs that.  If ints and slices select another contiguous block, the new tensor
+consists of the old elements around the new ones; otherwise its elements are gathered from the old and the new ones.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from adjoint.foundation.diagnostics import printed_as
 from adjoint.ir.op import made
 from adjoint.ir.ops.conversion import Cast, Select
 from adjoint.ir.ops.indexing import Gather, ScatterAdd
+from adjoint.ir.ops.scatter import SetRow
 from adjoint.ir.ops.shape import Broadcast, Concat, Reshape, Slice, Transpose
 from adjoint.ir.ops.sort import Sort
 from adjoint.ir.types import BOOL, I64, broadcast_shapes, tensor
@@ -37,7 +39,7 @@ from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host, emitting, is_run_time_number, needs_values
 from adjoint.runtime.tensor.sizes_of_values import columns, nonzero_places
 from adjoint.runtime.tensor.stored_number import stored_number
-from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, constant, wrap
+from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, constant, update, wrap
 
 __all__ = ["MaskMistake", "iterated", "replaced", "taken", "write"]
 
@@ -402,8 +404,13 @@ def replaced(x: Tensor, key: Any, value: Any) -> Tensor:
         if key.__class__ is int and not x.type.is_static:
             key = constant(_checked(key, x.shape[0], 0), I64)
         if any(isinstance(entry, Tensor) for entry in (key if isinstance(key, tuple) else (key,))):
-            return _symbolically_replaced(x, key, value)
+            first = key[0] if isinstance(key, tuple) else key
+            row = _written_row(x, _entries(x, key), value) if isinstance(first, Tensor) and first.dtype.is_integer else None
+            return _symbolically_replaced(x, key, value) if row is None else apply(made(SetRow), x, *row)
     entries = _entries(x, key)
+    row = _written_row(x, entries, value)
+    if row is not None:
+        return apply(made(SetRow), x, *row)
     found = _block(x, entries)
     if found is not None:
         ranges, shape = found
@@ -414,6 +421,25 @@ def replaced(x: Tensor, key: Any, value: Any) -> Tensor:
     source = np.arange(x.size, dtype=np.int64)
     source[chosen.reshape(-1)] = x.size + np.arange(chosen.size)
     return _merged(x, _fitting(x, value, chosen.shape), _as_places(source.reshape(x.shape)))
+
+
+def _written_row(x: Tensor, entries: list[Any], value: Any) -> tuple[Tensor, Tensor] | None:
+    """Return the index and the new slice of a write to one slice along the first axis, `x[i] = value`; None for another write.
+
+    entries  the key's entry for each axis, as `_entries` returns them
+    """
+    if not x.ndim or any(not (isinstance(entry, slice) and entry.start is entry.stop is entry.step is None) for entry in entries[1:]):
+        return None
+    first = entries[0]
+    if isinstance(first, int):
+        index = constant(_checked(first, x.shape[0], 0), I64)
+    elif isinstance(first, _Places) and not first.new and first.size is None and isinstance(first.array, Tensor) and not first.array.ndim:
+        index = first.array
+        if not first.inside:
+            checked_on_host(_range_check(x.shape[0], 0), index)
+    else:
+        return None
+    return index, _fitting(x, value, x.shape[1:])
 
 
 def _block(x: Tensor, entries: list[Any]) -> tuple[list[range], tuple[int, ...]] | None:
@@ -566,4 +592,9 @@ def _numbered(x: Tensor) -> Tensor:
 
 def write(x: Tensor, key: Any, value: Any) -> None:
     """Do `x[key] = value`: change the tensor `x` itself."""
+    if not tracing and key.__class__ is int and "_shared" not in x.__dict__:
+        row = _written_row(x, [key, *(slice(None),) * (x.ndim - 1)], value)
+        if row is not None:
+            update(made(SetRow), (x,), x, *row)
+            return
     x.overwrite(replaced(x, key, value))

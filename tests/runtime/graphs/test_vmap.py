@@ -303,6 +303,20 @@ def test_random_numbers() -> None:
         masks = vmap(net)(ops.ones((5, 40))).asnumpy()
         assert (masks == masks[0]).all() and 0 < (masks == 0).sum() < masks.size
         handle.remove()
+    seen: list[Any] = []
+
+    def in_a_branch(x: Tensor) -> Tensor:  # an example draws what it draws alone; in a graph, where it cannot, that is an error
+        if x.sum() > 0:
+            y = net(ops.ones(40))
+            y.register_hook(seen.append)
+            return x.sum() * y
+        return x.sum() * ops.rand(40)
+
+    with pytest.raises(CompileError, match="E152"):
+        jit(lambda x: vmap(in_a_branch)(x))(x)
+    drawn = vmap(in_a_branch)(x).asnumpy() != 0
+    positive = x.asnumpy().sum(1) > 0
+    assert 0 < positive.sum() < 5 and (drawn[positive] == drawn[positive][0]).all() and not drawn[positive].all()
     ms.set_seed(3)
     different = vmap(noisy, randomness="different")(x).asnumpy()
     ms.set_seed(3)
