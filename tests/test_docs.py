@@ -83,7 +83,7 @@ def test_document(path: Path, tmp_path: Path, request: pytest.FixtureRequest, mo
         assert document[start:end] == text, f"{path.name}:{document.count(chr(10), 0, start) + 1}"
 
 
-_PLACE = re.compile(r" +at .*$|(?<=@)\w+(?=\.hook)", re.MULTILINE)
+_PLACE = re.compile(r" +at .*$|(?<=@)\w+(?=\.hook)|\n* +/\* (gradient of )?\S+:\d+.*\*/$", re.MULTILINE)
 """Where something stands in the document, and a name that was read there: at a prompt they are others."""
 
 

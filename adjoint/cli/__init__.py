@@ -1,4 +1,4 @@
-"""The commands: `adjoint run | profile | dump-ir | explore | doctor | cache | explain`.
+"""The commands: `adjoint run | profile | dump-ir | export | explore | doctor | cache | explain`.
 
 Each has a file of its own, loaded when it is called.
 
@@ -23,6 +23,7 @@ _COMMANDS = {
     "run": ("adjoint.cli.run", "run a script written for mindspore"),
     "profile": ("adjoint.cli.profile", "show where the time of a script goes"),
     "dump-ir": ("adjoint.cli.dump_ir", "show a function as IR, its adjoint, and the C"),
+    "export": ("adjoint.cli.export", "write a network, a function or a training step as C"),
     "explore": ("adjoint.cli.explore", "write a page that shows a function as Python, IR, adjoint and C side by side"),
     "doctor": ("adjoint.cli.doctor", "compiler, flags, cache, settings, and a self test"),
     "cache": ("adjoint.cli.cache", "look at, check or clear the compiled kernels that are kept"),

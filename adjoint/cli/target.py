@@ -8,7 +8,7 @@ import inspect
 import runpy
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from adjoint.ir.types import BF16, BOOL, TensorType
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["Raised", "Wrong", "check_count", "example", "inputs_of", "named", "raising"]
+__all__ = ["Raised", "Wrong", "all_named", "check_count", "example", "inputs_of", "named", "raising"]
 
 
 class Wrong(Exception):
@@ -45,9 +45,18 @@ def raising() -> Iterator[None]:
 
 def named(path: str, name: str) -> Any:
     """Return the object called `name` in a Python file; a Cell class is instantiated."""
+    return all_named(path, [name])[0]
+
+
+def all_named(path: str, names: Sequence[str]) -> list[Any]:
+    """Return several objects of a Python file, which is run once; a Cell class is instantiated."""
     compat.install()
     sys.path.insert(0, str(Path(path).resolve().parent))
     space = _loaded(path)
+    return [_found(path, name, space) for name in names]
+
+
+def _found(path: str, name: str, space: dict[str, Any]) -> Any:
     found: Any = space
     for part in name.split("."):
         found = found.get(part) if isinstance(found, dict) else getattr(found, part, None)

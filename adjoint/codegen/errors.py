@@ -7,7 +7,8 @@ from adjoint.ir.errors import MISTAKES, Mistake
 __all__ = ["NOT_STANDALONE"]
 
 NOT_STANDALONE = MISTAKES["E160"] = Mistake("E160", "cannot be written as standalone C", """
-`dump-ir --standalone` writes C for straight-line code on tensors of known size. It supports no hooks, prints or other calls of Python,
-no branches and loops that depend on tensors, and no writes of state. Remove them, pass Python numbers for the conditions of
-branches (--args "f32[3], 2"), or dump what one run did, with --trace.
+`export` and `dump-ir --standalone` write C for code on tensors of known size, with branches, loops and writes of state. C has no prints and
+other calls of Python, no `bprop` that is Python, and no sizes that values decide. Write that part with operators, pass Python numbers for
+what is constant (--args "f32[3], 2"), or dump what one run did, with --trace. A loop whose gradient is taken needs a known number of
+rounds, or the largest one: max_steps=100 (--max-steps 100).
 """)

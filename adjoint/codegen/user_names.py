@@ -8,7 +8,7 @@ from typing import Final
 
 from adjoint.ir.kernel.names import KEYWORDS, identifier
 
-__all__ = ["TAKEN", "free", "function_name", "local_name"]
+__all__ = ["TAKEN", "free", "function_name", "is_identifier", "local_name"]
 
 _MATH: Final = """acos asin atan atan2 cos sin tan acosh asinh atanh cosh sinh tanh exp exp2 expm1 frexp ilogb ldexp log log10 log1p log2
     logb modf scalbn scalbln cbrt fabs hypot pow sqrt erf erfc lgamma tgamma ceil floor nearbyint rint lrint llrint round lround llround
@@ -45,3 +45,8 @@ def local_name(name: str) -> str:
     """Return a C name for a value of the user's within a function: its own name, changed if C gives it another meaning."""
     made = free(identifier(name))
     return f"v{made}" if made.startswith("adjoint_") else made
+
+
+def is_identifier(name: str) -> bool:
+    """Return True if C takes a text as a name, be it a keyword or not."""
+    return re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) is not None

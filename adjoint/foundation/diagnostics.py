@@ -24,7 +24,7 @@ from adjoint.foundation.dataclass import dataclass, field
 __all__ = [
     "At", "CompileError", "Derived", "Diagnostic", "InternalError", "Loc", "Note", "SourceText", "UNKNOWN", "Unknown",
     "Within", "beginning", "check_flag", "compile_error", "float_of", "integer_text", "is_of_python", "is_ours", "missing_name",
-    "missing_text", "name_error", "noted", "placed", "printed_as", "user_place", "warn", "within",
+    "missing_text", "name_error", "noted", "placed", "printed_as", "source_line", "user_place", "warn", "within",
 ]
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
@@ -211,7 +211,7 @@ class Diagnostic:
         place = user_place(loc)
         assert place is not None
         source = self.source or getattr(innermost(loc), "source", None)
-        text = (source.line(place.line) if source else _source_line(place)).rstrip("\n")
+        text = (source.line(place.line) if source else source_line(place)).rstrip("\n")
         if not text:
             return [f"   | {label}"] if label else []
         gutter = " " * max(3, len(str(place.line)) + 1)
@@ -304,7 +304,7 @@ def _exception_again(module: str, name: str, args: tuple[Any, ...]) -> BaseExcep
     return getattr(importlib.import_module(module), name)(*args)
 
 
-def _source_line(place: At) -> str:
+def source_line(place: At) -> str:
     """Return a line of a file or notebook cell, or "".  `linecache` alone would also search `sys.path`."""
     there = place.file.startswith("<") or place.file in linecache.cache or os.path.exists(place.file)
     return linecache.getline(place.file, place.line) if there else ""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
-__all__ = ["put_new", "write_file"]
+__all__ = ["put_new", "write_file", "write_files"]
 
 
 def write_file(path: str, parts: Iterable[bytes], put: Callable[[str, str], None] | None = None, *, durable: bool = False) -> None:
@@ -52,3 +52,32 @@ def put_new(temporary: str, path: str) -> None:
             raise
     else:
         os.unlink(temporary)
+
+
+def write_files(contents: Mapping[str, bytes], *, force: bool, owner: str) -> None:
+    """Write several files, or none: all under other names first, then renamed.
+
+    contents  by path
+    force     whether files that exist are overwritten; False: FileExistsError
+    owner     the public function, for messages
+
+    OSError with the name of the file that cannot be written.
+    """
+    there = [path for path in contents if os.path.lexists(path)]
+    if there and not force:
+        raise FileExistsError(f"For '{owner}', {', '.join(map(repr, there))} {'exist' if len(there) > 1 else 'exists'} already: "
+                              f"force=True (`adjoint {owner} --force`) overwrites, or give another name or folder.")
+    waiting: list[tuple[str, str]] = []
+
+    def later(temporary: str, path: str) -> None:
+        waiting.append((temporary, path))
+
+    try:
+        for path, content in contents.items():
+            write_file(path, [content], later)
+        while waiting:
+            os.replace(*waiting[0])
+            del waiting[0]
+    finally:
+        for temporary, _ in waiting:
+            os.unlink(temporary)

@@ -18,6 +18,7 @@ Each module imports from those before it; `registry`, `op`, `core` and `build` n
     print       IR to text
     verify      checks that IR is valid
     parse       text to IR
+    arena       one block of memory for values that are not needed at the same time
     plan        the plan of a function: pieces, launches, slots
     plan_text   a plan as text
     html        a module as HTML, for notebooks

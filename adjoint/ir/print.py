@@ -63,11 +63,13 @@ class Listing:
 
     lines    one list of tokens a line, without line ends
     line_of  the line, from 0, on which a node, a region or a function begins
+    names    the name of each value
     """
 
     def __init__(self) -> None:
         self.lines: list[list[Token]] = []
         self.line_of: dict[Node | Region | Function, int] = {}
+        self.names: dict[Value, str] = {}
 
     def line_texts(self) -> list[str]:
         return ["".join(token.text for token in line) for line in self.lines]
@@ -109,8 +111,8 @@ def listing(of: Module | Function, locations: bool = True) -> Listing:
 class _Names:
     """Chooses a unique name for each value of one function."""
 
-    def __init__(self) -> None:
-        self._of: dict[Value, str] = {}
+    def __init__(self, of: dict[Value, str]) -> None:
+        self._of = of
         self._taken: set[str] = set()
         self._next: dict[tuple[str, str], int] = {}
 
@@ -205,7 +207,7 @@ class _FunctionPrinter:
     def __init__(self, to: Listing, locations: bool):
         self._listing = to
         self._locations = locations
-        self._names = _Names()
+        self._names = _Names(to.names)
 
     def function(self, function: Function) -> None:
         self._names.define(function.params)

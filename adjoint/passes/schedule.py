@@ -161,10 +161,10 @@ UNFUSED: Final = Schedule(
     "They are fused again where the text runs, once it has run some times.",
 )
 STANDALONE: Final = Schedule(
-    "one C file",
-    f"inline{{cells=true, rules=true}},{OPTIMISED.passes}",
-    "`dump-ir --stage c --standalone`: the function, and its gradient after the passes above",
-    "No gradient is taken of it any more, so cells and functions with gradients of their own are inlined first of all.",
+    "exported C",
+    UNRECORDED.passes.replace("inline{cells=true}", "inline{cells=true, rules=true}"),
+    "`export`, and `dump-ir --stage c --standalone`, there also for the gradient after the passes above",
+    "As for a graph that runs. Functions with gradients of their own are inlined too, once the gradients in the function are taken.",
 )
 
 SCHEDULES: Final = (

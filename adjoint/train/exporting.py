@@ -1,62 +1,74 @@
-"""`export`: a network as C, with its parameters, a header and a test."""
+"""`export`: functions and networks as C, with their state, a header and a test."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from textwrap import wrap
 from typing import Any
 
 import numpy as np
 
-from adjoint.codegen.standalone import StandaloneFile
-from adjoint.codegen.user_names import local_name
-from adjoint.foundation.files import write_file
-from adjoint.ir.core import Module
+from adjoint.codegen.standalone import RANDOM, ExportedFunction, used_state
+from adjoint.codegen.standalone_hooks import HOOKS, HookField, hook_declaration, hook_name
+from adjoint.codegen.standalone_project import OWN_NAMES, Project, RecordedCall, StateField
+from adjoint.codegen.user_names import TAKEN, free, is_identifier, local_name
+from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.files import write_files
+from adjoint.ir.core import Node, Value, walk
+from adjoint.ir.ops.random import KEY
 from adjoint.ir.print import print_module
 from adjoint.ir.storage import from_compute
+from adjoint.nn.optim.optimizer import Optimizer
+from adjoint.passes.schedule import STANDALONE
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.text import load_ir
+from adjoint.runtime.gradients.grad import value_and_grad
 from adjoint.runtime.graphs.calls.making import parsed
-from adjoint.runtime.inspection.stages import adjoint_of, standalone, wanted
+from adjoint.runtime.graphs.graph import Graph
+from adjoint.runtime.inspection.stages import wanted
 from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.random import RandomStream, drawn_from, of_process
+from adjoint.runtime.tensor.structure import leaves
 from adjoint.runtime.tensor.tensor import Tensor
+from adjoint.train.exported_graph import ExportedGraph, without_hooks
 
-__all__ = ["export"]
+__all__ = ["export", "exported"]
 
 _OTHERS = ("MINDIR", "AIR", "ONNX")
-_PER_LINE = 8
+Array = np.ndarray[Any, Any]
 
 
 def export(net: Cell | Callable[..., Any], *inputs: Any, file_name: str, file_format: str = "C", gradient: bool = False,
-           plain: bool = False, **kwargs: Any) -> None:
-    """Write a network, or a function of tensors, as C that needs neither Python nor this package.
+           also: Mapping[str, Sequence[Any]] | None = None, prefix: str | None = None, max_steps: int | None = None, fma: bool = False,
+           libm: bool = False, force: bool = False, **kwargs: Any) -> None:
+    """Write a network, a function of tensors or a training step as C99 that needs neither Python nor this package.
 
-    net          a Cell, which is taken as it is without training, or a function
-    inputs       the arguments: tensors of the sizes that the C has
-    file_name    where the files go: `net` or `net.c` gives `net.c`, `net.h`, `net_test.c`, and `net_weights.c` if there are parameters
+    net          a Cell or a function.  A Cell is taken as it is without training, unless an optimiser is part of it
+    inputs       the arguments: tensors of the sizes that the C has, and numbers, which are constants in C
+    file_name    where the files go: `folder/net` gives `net.h`, `net.c`, `net_test.c`, `CMakeLists.txt` in the folder, and
+        `net_weights.c` if there are parameters
     file_format  "C"
-    gradient     True: the file also has the function's gradient by its floating arguments and by trained parameters; the network is taken
-        as it is in training then
-    plain        True: matrix products and convolutions are simple loops
+    gradient     True: there is also a function that returns the result and its gradients, by floating arguments and trained parameters, of
+        the network as it is in training
+    also         more functions that share the parameters: `{"predict": (net, images)}`, by their names in C, each with its arguments
+    prefix       begins the name of every symbol; by default the name of the files
+    max_steps    the largest number of rounds of a loop that keeps values for its gradient, if the number is known only when it runs: past
+        it C returns a status
+    fma          True: products and sums are fused, and the bits are those of ADJOINT_CPU=avx2; else those of ADJOINT_CPU=baseline
+    libm         True: elementary functions are those of <math.h>: a smaller program, whose bits depend on the C library
+    force        True: files that exist are overwritten
 
-    The C function takes a pointer for each argument, each parameter and each result, contiguous arrays in row-major order, and returns 0 or
-    the status of a kernel that failed.  The test calls it with `inputs`, and compares its results with those that they have here: it prints
-    whether the bits are equal, and fails if a number is further away than rounding explains.  The bits are equal where C and Python
-    contract the same products: with `-ffp-contract=off`, and here with `ADJOINT_CPU=baseline`.
+    The C functions have a pointer to a context as first argument, then one for each tensor and each result: contiguous arrays in row-major
+    order.  The context, a struct, has what they change (parameters, optimiser state, numbers in attributes, the stream of random numbers)
+    and memory for intermediate values; nothing else is allocated.  Parameters that they only read are constants.  They return 0, or a
+    status that the header explains.  The test calls them with `inputs`, and compares their results with those that they have here: it
+    prints whether the bits are equal, and fails if a number is further away than rounding explains.
 
-    CompileError with the user's line for what C without Python cannot do: hooks, prints, control flow that tensors decide, sizes that are
-    not known, parameters that are written (a normalisation in training).  ValueError for MindSpore's other formats and options, TypeError
-    for other arguments.
+    CompileError with the user's line for what C without Python cannot do: hooks, prints, sizes that are not known.  FileExistsError for
+    files that exist.  ValueError for names that C does not allow, and for MindSpore's other formats and options; TypeError for other
+    arguments.
     """
-    if not isinstance(net, Cell) and (not callable(net) or isinstance(net, type)):
-        raise TypeError(f"For 'export', the argument 'net' must be a Cell or a function, but got {net!r} of type {type(net).__name__}.")
-    for value in inputs:
-        if not isinstance(value, Tensor):
-            raise TypeError(f"For 'export', the argument 'inputs' must be Tensors, but got {value!r} of type {type(value).__name__}.")
-    if not isinstance(file_name, str) or not file_name:
-        raise TypeError(f"For 'export', the argument 'file_name' must be a str, but got {file_name!r} of type {type(file_name).__name__}.")
     if file_format != "C":
         kept = "; `save_checkpoint` keeps parameters" if file_format in _OTHERS else ""
         raise ValueError(f"For 'export', the argument 'file_format' must be 'C', but got {file_format!r}: a network leaves Python as C here"
@@ -64,145 +76,235 @@ def export(net: Cell | Callable[..., Any], *inputs: Any, file_name: str, file_fo
     for name, value in kwargs.items():
         if value is not None:
             raise ValueError(f"For 'export', the argument {name!r} is one of MindSpore's other formats, and has no meaning for C.")
-    trained = net if isinstance(net, Cell) and net.training and not gradient else None
-    if trained is not None:
-        trained.set_train(False)
-    try:
-        lowered = parsed(net, *inputs).graph
-    finally:
-        if trained is not None:
-            trained.set_train()
-    names = ()
+    exported(net, inputs, file_name, gradient=gradient, also=also, prefix=prefix, max_steps=max_steps, fma=fma, libm=libm, force=force)
+
+
+def exported(net: Any, inputs: Sequence[Any], file_name: str, *, gradient: bool, also: Mapping[str, Sequence[Any]] | None,
+             prefix: str | None, max_steps: int | None, fma: bool, libm: bool, force: bool) -> list[str]:
+    """Write a program as C, and return the paths of its files: see `export`."""
+    if not isinstance(net, Cell) and (not callable(net) or isinstance(net, type)):
+        raise TypeError(f"For 'export', the argument 'net' must be a Cell or a function, but got {net!r} of type {type(net).__name__}.")
+    if not isinstance(file_name, str) or not file_name:
+        raise TypeError(f"For 'export', the argument 'file_name' must be a str, but got {file_name!r} of type {type(file_name).__name__}.")
+    for name, value in (("gradient", gradient), ("fma", fma), ("libm", libm), ("force", force)):
+        if not isinstance(value, bool):
+            raise TypeError(f"For 'export', the argument {name!r} must be a bool, but got {value!r} of type {type(value).__name__}.")
+    if max_steps is not None and (not isinstance(max_steps, int) or isinstance(max_steps, bool) or max_steps < 1):
+        raise ValueError(f"For 'export', the argument 'max_steps' must be an int of at least 1, but got {max_steps!r}.")
+    path = Path(file_name.removesuffix(".c"))
+    symbols = _prefix(path.name if prefix is None else prefix, of_files=prefix is None)
+    own = _own_name(net)
+    functions = [_Wanted(own, net, inputs)]
     if gradient:
-        names = wanted(lowered.module, lowered.symbol, {
-            symbol: isinstance(x, Parameter) and x.requires_grad for symbol, x in lowered.state.items()})
-    adjoint = adjoint_of(lowered.module, lowered.symbol, names).module if names else None
-    made = standalone(lowered.module, lowered.symbol, adjoint, names, plain=plain)
-    base = Path(file_name.removesuffix(".c"))
-    files = _Files(base, made, lowered.module, lowered.symbol, dict(lowered.state), inputs)
-    for path, text in files.texts().items():
-        write_file(str(path), [text.encode()])
+        functions.append(_Wanted("gradient" if own in ("forward", symbols) else f"{own}_gradient", net, inputs, gradient=True))
+    for name, (target, *given) in (also or {}).items():
+        _check_name(name, [function.name for function in functions])
+        functions.append(_Wanted(name, target, given))
+    texts = _Program(path.name, symbols, functions, max_steps).project(fma, libm).texts()
+    files = {str(path.parent / name): text.encode() for name, text in texts.items()}
+    write_files(files, force=force, owner="export")
+    return [*files]
 
 
-class _Files:
-    """The files of one network.
+def _prefix(name: Any, of_files: bool) -> str:
+    """Return the prefix of all symbols; ValueError if it is not allowed in C."""
+    if not isinstance(name, str):
+        raise TypeError(f"For 'export', the argument 'prefix' must be a str, but got {name!r} of type {type(name).__name__}.")
+    if not is_identifier(name) or name in TAKEN:
+        given = "the last part of 'file_name', which begins the names of all C functions," if of_files else "'prefix'"
+        better = local_name("".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name)) or "net"
+        kind = "is a keyword of C, or one of its functions" if is_identifier(name) else "is no C identifier"
+        raise ValueError(f"For 'export', {given} {kind}: {name!r}. Give another one: prefix={better!r} "
+                         f"(`adjoint export --prefix {better}`).")
+    return name
 
-    base    their path, without the ends
-    made    the C
-    module  the graph; `symbol` is its function
-    state   the tensors that it reads, by symbol
-    inputs  the arguments of the test
+
+def _own_name(target: Any) -> str:
+    """Return the name of a function in C, without the prefix."""
+    if isinstance(target, Cell):
+        return "step" if _trains(target) else "forward"
+    name = getattr(target, "__name__", "forward")
+    return free(name, OWN_NAMES) if is_identifier(name) else "forward"
+
+
+def _check_name(name: Any, taken: Sequence[str]) -> None:
+    """ValueError if a function of `also` cannot have a name in C."""
+    if not isinstance(name, str):
+        raise TypeError(f"For 'export', the names in 'also' must be str, but got {name!r} of type {type(name).__name__}.")
+    if not is_identifier(name) or name in OWN_NAMES or name in taken:
+        kind = "is no C identifier" if not is_identifier(name) else "has another meaning there" if name in OWN_NAMES else "is there twice"
+        raise ValueError(f"For 'export', the function {name!r} of 'also' is part of the name of a C function, and {kind}: give it another "
+                         "name, such as 'predict'.")
+
+
+def _trains(cell: Cell) -> bool:
+    """Return True if an optimiser is part of a cell."""
+    return any(isinstance(part, Optimizer) for _, part in cell.cells_and_names())
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """A function to export.
+
+    name      in C, without the prefix
+    target    a Cell or function
+    inputs    its arguments
+    gradient  whether the C function computes its value and gradients
     """
 
-    def __init__(self, base: Path, made: StandaloneFile, module: Module, symbol: str, state: dict[str, Tensor], inputs: Sequence[Tensor]):
-        self.base, self.made, self.module, self.symbol, self.state, self.inputs = base, made, module, symbol, state, inputs
-        self.stem = local_name(base.name)
-        read = dict.fromkeys(symbol for reads in made.reads for symbol in reads)
-        self.weights = {symbol: local_name(f"{self.stem}_{symbol.lstrip('_')}") for symbol in read}
-
-    def texts(self) -> dict[Path, str]:
-        """Return the text of each file."""
-        files = {".c": self.made.text, ".h": self._header(), "_test.c": self._test()}
-        if self.weights:
-            weights = self._arrays(f'#include "{self.base.name}.h"', {name: self.state[symbol] for symbol, name in self.weights.items()})
-            files["_weights.c"] = ("#include <math.h>\n" if "NAN" in weights or "INFINITY" in weights else "") + weights
-        return {self.base.with_name(self.base.name + end): text for end, text in files.items()}
-
-    def _header(self) -> str:
-        guard = f"{self.stem.upper()}_H"
-        lines = [f"/* {', '.join(self.made.names)}: made by adjoint */", f"#ifndef {guard}", f"#define {guard}", "", "#include <stdbool.h>",
-                 "#include <stdint.h>", "", "#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
-        for prototype in self.made.prototypes:
-            lines += [prototype.replace("*restrict ", "*"), ""]
-        for symbol, name in self.weights.items():
-            lines.append(f"extern const {_declared(name, self.state[symbol])};")
-        return "\n".join([*lines, "", "#ifdef __cplusplus", "}", "#endif", "", "#endif", ""])
-
-    def _arrays(self, first: str, arrays: dict[str, Tensor], kind: str = "const") -> str:
-        return "\n\n".join([first, *(f"{kind} {_declared(name, x)} = {_numbers(x)};" for name, x in arrays.items())]) + "\n"
-
-    def _test(self) -> str:
-        """Return a program that calls the function with the arguments, and compares the results."""
-        results = load_ir(print_module(self.module), state=self.state).run(self.symbol, self.inputs)
-        given = {f"input_{place}": x for place, x in enumerate(self.inputs)}
-        wanted_ = {f"wanted_{place}": x for place, x in enumerate(results)}
-        head = f'#include <math.h>\n#include <stdio.h>\n#include <string.h>\n\n#include "{self.base.name}.h"'
-        apart = {x.dtype.c_name: _APART[_kind(x)].format(type=x.dtype.c_name) for x in results}
-        head = "\n\n".join([head, *apart.values()])
-        name, reads = self.made.names[0], self.made.reads[0]
-        own = [f"    static {_declared(f'result_{place}', x)};" for place, x in enumerate(results)]
-        call = ", ".join([*given, *(self.weights[symbol] for symbol in reads), *(f"result_{place}" for place in range(len(results)))])
-        body = [*own, "", *wrap(f"int status = {name}({call});", 120, initial_indent="    ", subsequent_indent="        "),
-                "    if (status != 0) {", f'        printf("{name}: status %d\\n", status);', "        return 1;", "    }"]
-        body.append("    int equal = 1;")
-        for place, x in enumerate(results):
-            body += [f"    if (memcmp(result_{place}, wanted_{place}, sizeof wanted_{place}) != 0) {{", "        equal = 0;",
-                     f"        if (apart_{x.dtype.c_name}(result_{place}, wanted_{place}, {x.size})) {{",
-                     f'            puts("{name}: result {place} differs");', "            return 1;", "        }", "    }"]
-        return "\n".join([self._arrays(head, {**given, **wanted_}, "static const"), "int main(void) {", *body,
-                          f'    puts(equal ? "{name}: equal" : "{name}: equal but for rounding");', "    return 0;", "}", ""])
+    name: str
+    target: Any
+    inputs: Sequence[Any]
+    gradient: bool = False
 
 
-def _kind(x: Tensor) -> str:
-    return "two bytes" if x.dtype.is_float and x.dtype.size == 2 else x.dtype.c_name if x.dtype.is_float else "exact"
+class _Made:
+    """A function that is exported, as a graph: see `_Program`.
+
+    results   the names of its results
+    trained   the symbols that C code outside of the functions may change: those of gradients
+    module    the IR without cells and gradients in it
+    hooks     for each symbol of hooks its key
+    """
+
+    def __init__(self, name: str, state: ExportedGraph, results: Sequence[str], inputs: Sequence[Tensor],
+                 trained: frozenset[str] = frozenset()):
+        self.name, self.state, self.results, self.inputs, self.trained = name, state, results, inputs, trained
+        self.module = STANDALONE.run(state.module)
+        self.hooks: dict[str, Any] = {}
+
+    def hook(self, node: Node) -> Any:
+        """Return a key of the hook that a node calls: equal for the same hook in other functions."""
+        key = hook_declaration(node, hook_name(node)), self.module.hosts[node.op.symbol].reference
+        return self.hooks.setdefault(node.op.symbol, key)
+
+    @property
+    def symbol(self) -> str:
+        return self.state.function.symbol
 
 
-_FLOATS = """static int apart_{{type}}(const {{type}} *got, const {{type}} *wanted, int count) {{{{
-    double largest = 0.0;
-    for (int i = 0; i < count; i++) {{{{
-        if (isfinite(wanted[i]) && fabs((double)wanted[i]) > largest) {{{{
-            largest = fabs((double)wanted[i]);
-        }}}}
-    }}}}
-    for (int i = 0; i < count; i++) {{{{
-        int alike = got[i] == wanted[i] || (isnan(got[i]) && isnan(wanted[i]));
-        if (!alike && !(fabs((double)got[i] - (double)wanted[i]) <= {bound} * largest)) {{{{
-            return 1;
-        }}}}
-    }}}}
-    return 0;
-}}}}"""
-_APART = {
-    "float": _FLOATS.format(bound="1e-5"), "double": _FLOATS.format(bound="1e-12"),
-    "two bytes": """static int apart_{type}(const {type} *got, const {type} *wanted, int count) {{
-    for (int i = 0; i < count; i++) {{
-        int apart = (int)got[i] - (int)wanted[i];
-        if (apart < -2 || apart > 2) {{
-            return 1;
-        }}
-    }}
-    return 0;
-}}""",
-    "exact": """static int apart_{type}(const {type} *got, const {type} *wanted, int count) {{
-    return memcmp(got, wanted, (size_t)count * sizeof *got) != 0;
-}}""",
-}
-"""For each kind of numbers the C function of the test that says whether they are further apart than rounding explains."""
+class _Program:
+    """Functions that share their state, as one program.
+
+    name       begins the names of files
+    prefix     begins all symbols in C
+    functions  the functions
+    max_steps  the largest number of rounds of a loop that keeps values for its gradient
+    """
+
+    def __init__(self, name: str, prefix: str, functions: Sequence[_Wanted], max_steps: int | None):
+        self.name, self.prefix, self.max_steps = name, prefix, max_steps
+        self.made = [_made(function) for function in functions]
+        self.fields: dict[Any, StateField] = {}
+        changed = {made.state.keys.get(symbol, symbol) for made in self.made
+                   for symbol, written in used_state(made.module.functions[made.symbol]).items() if written or symbol in made.trained}
+        taken = {*TAKEN, *(made.name for made in self.made), *(f"{made.name}_" for made in self.made)}
+        self.hooks: dict[Any, HookField] = {}
+        names = set(TAKEN)
+        for made in self.made:
+            for node in walk(made.module.functions[made.symbol].body):
+                if isinstance(node.op, HOOKS) and (key := made.hook(node)) not in self.hooks:
+                    name = free(local_name(hook_name(node)), names)
+                    names.add(name)
+                    self.hooks[key] = HookField(name, hook_declaration(node, name), _short(made.module.hosts[node.op.symbol].reference))
+        for made in self.made:
+            for symbol in used_state(made.module.functions[made.symbol]):
+                key = made.state.keys.get(symbol, symbol)
+                if key not in self.fields:
+                    self.fields[key] = self._field(made, symbol, taken, key not in changed)
+
+    def _field(self, made: _Made, symbol: str, taken: set[str], constant: bool) -> StateField:
+        name = free(local_name(symbol.rstrip("!").lstrip("_")), taken)
+        taken.add(name)
+        if symbol == RANDOM:
+            start = np.array([of_process.seed % 2**64, of_process.draws], np.uint64)
+            return StateField(name, "random numbers, the seed and how many were drawn", KEY, start, False)
+        value, type_ = made.state.values[symbol], made.state.module.params[symbol]
+        is_setting = isinstance(value, Parameter) and type_.count == 1  # C code may set it: a learning rate
+        return StateField(name, made.state.titles[symbol], type_, _stored(value), constant and not is_setting)
+
+    def project(self, fma: bool, libm: bool) -> Project:
+        """Return the program for C."""
+        functions = [self._function(made) for made in self.made]
+        return Project(self.name, self.prefix, functions, [*self.fields.values()], self._calls, [*self.hooks.values()], fma, libm)
+
+    def _function(self, made: _Made) -> ExportedFunction:
+        places = {symbol: self.fields[made.state.keys.get(symbol, symbol)].place(self.prefix)
+                  for symbol in used_state(made.module.functions[made.symbol])}
+        return ExportedFunction(made.module.functions[made.symbol], made.module.params, made.results,
+                                self.prefix if made.name == self.prefix else f"{self.prefix}_{made.name}", self.max_steps, places,
+                                made.module.hosts, {symbol: f"context->hooks.{self.hooks[key].name}" for symbol, key in made.hooks.items()})
+
+    def _calls(self) -> list[RecordedCall]:
+        """Return calls of all functions with their results here: twice if they change state.  The user's state stays as it is."""
+        now = {key: Tensor(np.array(value.asnumpy()), value.dtype) for made in self.made for symbol, value in made.state.values.items()
+               for key in [made.state.keys[symbol]] if key in self.fields}
+        stream = RandomStream(of_process.seed)
+        stream.draws = of_process.draws
+        calls: list[RecordedCall] = []
+        loaded = [load_ir(print_module(without_hooks(made.module)), state={
+            symbol: now[made.state.keys[symbol]] for symbol in made.module.params if made.state.keys[symbol] in now}) for made in self.made]
+        with drawn_from(stream):
+            for _ in range(1 if all(one.constant for one in self.fields.values()) else 2):
+                for number, (made, program) in enumerate(zip(self.made, loaded, strict=True)):
+                    program.state.update({symbol: now[made.state.keys[symbol]] for symbol in program.state})
+                    results = program.run(made.symbol, made.inputs)
+                    now.update({made.state.keys[symbol]: value for symbol, value in program.state.items()})
+                    calls.append(RecordedCall(number, [_stored(x) for x in made.inputs], [_stored(x) for x in results]))
+        return calls
 
 
-def _declared(name: str, x: Tensor) -> str:
-    """Return the declaration of an array for the numbers of a tensor, without a semicolon."""
-    return f"{x.dtype.c_name} {name}[{max(math.prod(x.shape), 1)}]"
+def _made(function: _Wanted) -> _Made:
+    """Return the graph of a function."""
+    target, given = function.target, leaves([*function.inputs], Tensor)
+    turned = isinstance(target, Cell) and target.training and not function.gradient and not _trains(target)
+    if turned:
+        target.set_train(False)
+    try:
+        graph: Graph = parsed(target, *function.inputs).graph
+        if not function.gradient:
+            return _Made(function.name, ExportedGraph(graph), _names(graph), given)
+        return _gradient(function, graph, given)
+    finally:
+        if turned:
+            target.set_train()
 
 
-def _numbers(x: Tensor) -> str:
-    """Return the numbers of a tensor as an initialiser; reading them gives the same bits."""
-    dtype, array = x.dtype, x.asnumpy().reshape(-1)
-    if dtype.is_float and dtype.compute is not dtype:  # two bytes, which C has no numbers for
-        texts = [str(bits) for bits in from_compute(np.asarray(array, dtype.compute.array), dtype).view(np.uint16).tolist()]
-    elif dtype.is_float:
-        texts = [_float(value, 9 if dtype.size == 4 else 17, "f" if dtype.size == 4 else "") for value in array.tolist()]
-    else:
-        texts = [str(int(value)) for value in array.tolist()]
-        texts = ["INT64_MIN" if text == str(-(2**63)) else text for text in texts]
-    lines = [", ".join(texts[i : i + _PER_LINE]) for i in range(0, max(len(texts), 1), _PER_LINE)]
-    return "{\n    " + ",\n    ".join(line or "0" for line in lines) + "\n}"
+def _gradient(function: _Wanted, graph: Graph, given: Sequence[Tensor]) -> _Made:
+    """Return the graph of a function's value and gradients.
+
+    graph  that of the function
+    """
+    symbols = [symbol for symbol, x in graph.state.items() if isinstance(x, Parameter) and x.requires_grad]
+    names = wanted(graph.module, graph.symbol, {symbol: symbol in symbols for symbol in graph.state})
+    if not names:
+        raise ValueError(f"For 'export', {function.name!r} has no floating argument and no trained parameter, so it has no gradient: leave "
+                         "gradient=True out.")
+    trained = [name[1:] for name in names if name.startswith("@")]
+    positions = tuple(place for place, x in enumerate(function.inputs) if isinstance(x, Tensor) and x.dtype.is_float)
+    weights = [graph.state[symbol] for symbol in trained]
+    of = value_and_grad(function.target, positions or None, weights or None)
+    both: Graph = parsed(of, *function.inputs).graph
+    state = ExportedGraph(both)
+    own = {id(graph.state[symbol]) for symbol in trained}
+    results = [*_names(graph), *(f"{name.removeprefix('@').lstrip('_')}'" for name in names)]
+    return _Made(function.name, state, results, given, frozenset(symbol for symbol, key in state.keys.items() if key in own))
 
 
-def _float(value: float, digits: int, suffix: str) -> str:
-    if math.isnan(value):
-        return "NAN"
-    if math.isinf(value):
-        return "INFINITY" if value > 0 else "-INFINITY"
-    text = f"{value:.{digits}g}"
-    return (text if any(mark in text for mark in ".e") else text + ".0") + suffix
+def _names(graph: Graph) -> list[str]:
+    """Return names for the results of a graph: those of the values; a cell's value has the name of its class."""
+    own = graph.symbol.lower()
+    return ["result" if not isinstance(x, Value) or x.hint == own else x.hint for x in graph.function.body.results]
+
+
+def _short(reference: str) -> str:
+    """Return the text that describes a hook, with the name of its file only."""
+    return re.sub(r"(?<= at ).*[/\\\\]", "", reference)
+
+
+def _stored(x: Tensor) -> Array:
+    """Return the elements of a tensor as they are stored; those of two-byte floats as bits."""
+    array = np.ascontiguousarray(x.asnumpy()).reshape(x.shape)
+    if x.dtype.is_float and x.dtype.compute is not x.dtype:
+        return from_compute(np.asarray(array, x.dtype.compute.array), x.dtype).view(np.uint16)
+    return array

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 from itertools import chain
 
+from adjoint.ir.arena import Arena
 from adjoint.ir.ops.control import If
 from adjoint.ir.ops.state import Write
 from adjoint.ir.plan import Access, Block, Control, Launch, Nested, Plan, PythonAccess, Slot, Straight, Transfer, continues
@@ -20,7 +21,7 @@ from adjoint.ir.types import StackType, TensorType
 from adjoint.runtime.execution.carrying import carried_by, entries_of, mentioned, passed, roots_of, turn_of
 from adjoint.runtime.execution.written_in_loops import copied_reads
 
-__all__ = ["ALIGNMENT", "Arena", "aligned", "with_arenas"]
+__all__ = ["ALIGNMENT", "aligned", "with_arenas"]
 
 ALIGNMENT = 64
 """Buffers begin at multiples of this number of bytes, as blocks of memory do."""
@@ -203,49 +204,3 @@ class _NestedLayout:
                 self.arena.give_back(self.offsets[slot], self.nbytes(slot))
         for slot in chain.from_iterable(dying.values()):
             self.arena.give_back(self.offsets[slot], self.nbytes(slot))
-
-
-class Arena:
-    """Gives out parts of a block of memory by their offsets, and takes them back for later use.
-
-    nbytes  the size that the block must have: it grows as needed
-    """
-
-    def __init__(self) -> None:
-        self.nbytes = 0
-        self._free: list[tuple[int, int]] = []
-        """Begin and end of each free part; the part given back last is at the end."""
-
-    def take(self, nbytes: int) -> int:
-        """Return the offset of a part of this size, which is in use until `give_back`.
-
-        Of the free parts that are large enough, take the one given back last, whose bytes are likely to be in a cache.  If there is none,
-        extend the block.
-        """
-        if not nbytes:
-            return 0
-        for i in reversed(range(len(self._free))):
-            begin, end = self._free[i]
-            if end - begin >= nbytes:
-                self._free[i : i + 1] = [(begin + nbytes, end)] if end - begin > nbytes else []
-                return begin
-        begin = self.nbytes
-        for i, (free, end) in enumerate(self._free):
-            if end == self.nbytes:
-                begin = free
-                del self._free[i]
-                break
-        self.nbytes = begin + nbytes
-        return begin
-
-    def give_back(self, begin: int, nbytes: int) -> None:
-        """Make a part free again, joined with adjacent free parts."""
-        if not nbytes:
-            return
-        end = begin + nbytes
-        for i in reversed(range(len(self._free))):
-            if self._free[i][1] == begin:
-                begin = self._free.pop(i)[0]
-            elif self._free[i][0] == end:
-                end = self._free.pop(i)[1]
-        self._free.append((begin, end))

@@ -115,11 +115,13 @@ class StateAccess(LibraryCall):
     number  the same access for one Python number: a read returns the number, a write takes it as argument.  None if the access is to
         several values, or to a value that is neither an int nor a float
     bound   the largest absolute value that an int read here may have
+    place   the key of the attribute or variable: equal for accesses to the same one
     """
 
-    def __init__(self, run: Callable[..., Any], number: Callable[..., Any] | None = None, bound: float = math.inf):
+    def __init__(self, run: Callable[..., Any], number: Callable[..., Any] | None = None, bound: float = math.inf,
+                 place: tuple[Any, ...] = ()):
         super().__init__(run)
-        self.number, self.bound = number, bound
+        self.number, self.bound, self.place = number, bound, place
 
 
 def living(reference: Callable[[], Cell | None]) -> Cell:

@@ -277,7 +277,7 @@ def as_dict(kernel: ServedKernel) -> dict[str, Any]:
 
 
 def standalone(module: Module, symbol: str, gradient: Module | None, names: Sequence[str], *, plain: bool = False) -> StandaloneFile:
-    """Return one C file with a function and its gradient; CompileError unless they are straight-line code.
+    """Return one C file with a function and its gradient; CompileError for what it cannot contain.
 
     symbol    the function
     gradient  the module of the gradient; None: the function only
@@ -293,7 +293,7 @@ def standalone(module: Module, symbol: str, gradient: Module | None, names: Sequ
 
 
 def _entry(module: Module, symbol: str, results: Sequence[str]) -> ExportedFunction:
-    return ExportedFunction(planned(module.functions[symbol], identities=False), module.params, results)
+    return ExportedFunction(module.functions[symbol], module.params, results, hosts=module.hosts)
 
 
 def _few(lines: list[str]) -> list[str]:

@@ -150,8 +150,8 @@ class PythonState:
         outline, leaves = outlined(value, tensor_slot)
         is_number = isinstance(outline, OutlineSlot) and outline.category in ("int", "float")
         number = number_putter(place.over(None), self._guards, put) if is_number else None
-        self._hosts.library_call(functools.partial(StateAccess, number=number), f"{label}.write", writer(outline, put), leaves, (),
-                                 f"{label} = ..", _kind_of_access(slots_of(outline)))
+        self._hosts.library_call(functools.partial(StateAccess, number=number, place=place.key), f"{label}.write", writer(outline, put),
+                                 leaves, (), f"{label} = ..", _kind_of_access(slots_of(outline)))
         self._regions.has_effect = True
         self._written[place.key] = place
         self._since[place.key] = value, self._regions.user_code
@@ -218,8 +218,8 @@ class PythonState:
             return contents(get())
 
         wanted = number_pattern(pattern)
-        access = StateAccess if wanted is None else functools.partial(
-            StateAccess, number=number_getter(place.over(None), wanted, get, contents), bound=wanted.bound or math.inf)
+        access = functools.partial(StateAccess, place=place.key) if wanted is None else functools.partial(
+            StateAccess, number=number_getter(place.over(None), wanted, get, contents), bound=wanted.bound or math.inf, place=place.key)
         results = self._hosts.library_call(None if again else access, f"{label}.read", read, (),
                                            [slot.type for slot in slots], label, Apply if again else _kind_of_access(slots))
         for result in results:

@@ -1,0 +1,120 @@
+"""The graph of a function without what only Python can do: state of Python's becomes parameters, forward hooks only look.
+
+    n: i64 = apply! @Net.n.read        n: i64 = read @Net.n
+    apply! @Net.n.write(a)             write! @Net.n(a)
+    y: f32 = apply! @fc.forward(x, f)  observe! @fc.forward(x, f)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from adjoint.codegen.errors import NOT_STANDALONE
+from adjoint.codegen.standalone_hooks import HOOKS
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Function, Module, Node, symbol_like, tensor_type, walk
+from adjoint.ir.ops.host import Apply, Observe
+from adjoint.ir.ops.state import Read, Write
+from adjoint.ir.types import TensorType
+from adjoint.passes.rebuild import Known, Rewriter, became
+from adjoint.runtime.graphs.graph import Graph, HookCall, StateAccess
+from adjoint.runtime.tensor.tensor import Tensor
+
+__all__ = ["ExportedGraph", "without_hooks"]
+
+
+class ExportedGraph(Rewriter):
+    """The graph of a function for C.
+
+    module  the IR
+    values  the tensors that symbols refer to, by symbol; of Python state, what it is now
+    keys    for each symbol what is equal for the same state in other graphs: the identity of a tensor, or the key of an attribute
+    titles  for each symbol how the user calls it
+
+    CompileError for state that has no fixed type, for forward hooks that replace values by others of another type, and for hooks of
+    Parameters.
+    """
+
+    def __init__(self, graph: Graph):
+        self._graph = graph
+        self.values: dict[str, Tensor] = dict(graph.state)
+        self.keys: dict[str, Any] = {symbol: id(tensor) for symbol, tensor in graph.state.items()}
+        self.titles = {symbol: symbol for symbol in graph.state}
+        self._types: dict[str, TensorType] = dict(graph.module.params)
+        self._symbols: dict[Any, list[str]] = {}
+        functions = {name: replace(f, body=self.body(f.body)) for name, f in graph.module.functions.items()}
+        self.module = Module(self._types, graph.module.hosts, functions)
+
+    @property
+    def function(self) -> Function:
+        """Return the function of the module that is exported."""
+        return self.module.functions[self._graph.symbol]
+
+    def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
+        for symbol in getattr(node.op, "by", ()):
+            if self._graph.state[symbol].hooks():
+                raise NOT_STANDALONE.at(node.loc, f"the Parameter {symbol!r} has hooks, which are Python",
+                                        help="change its gradient in the step itself, before the optimiser gets it")
+        host = self._graph.hosts.get(node.op.symbol) if isinstance(node.op, Apply) else None
+        operands = [became(atom, known) for atom in node.operands]
+        if isinstance(host, StateAccess):
+            symbols = self._of(node, host)
+            for symbol, operand in zip(symbols, operands, strict=False):
+                b.emit_node(Write(symbol), [operand])
+            return [b.emit_node(Read(symbol, (result.type,)), [], hint=result.hint).result
+                    for symbol, result in zip(symbols, node.results, strict=False)]
+        if isinstance(host, HookCall):
+            given = operands[len(operands) - len(node.results) :]
+            if [x.type for x in given] != [x.type for x in node.results]:
+                raise NOT_STANDALONE.at(node.loc, "a forward hook replaces a value by one of another type; C hooks only look at values",
+                                        help="compute what it returns in `construct`")
+            b.emit_node(Observe(node.op.symbol), operands)
+            return given
+        return None
+
+    def _of(self, node: Node, host: StateAccess) -> list[str]:
+        """Return the symbols of what a node reads or writes."""
+        atoms = node.results or node.operands
+        title = self._graph.module.hosts[node.op.symbol].reference.removesuffix(" = ..")
+        known = self._symbols.get(host.place)
+        if known is None:
+            names = [title] if len(atoms) == 1 else [f"{title}.{place}" for place in range(len(atoms))]
+            known = self._symbols[host.place] = [self._new(name) for name in names]
+            found: Sequence[Any] = host.run() if node.results else [None] * len(atoms)
+            for place, (symbol, atom, value) in enumerate(zip(known, atoms, found, strict=True)):
+                type_ = self._types[symbol] = tensor_type(atom)
+                self.values[symbol] = value if value is not None else Tensor(np.zeros(type_.sizes, type_.dtype.compute.array), type_.dtype)
+                self.keys[symbol] = (host.place, place)
+                self.titles[symbol] = names[place]
+        if [self._types[symbol] for symbol in known] != [x.type for x in atoms]:
+            raise NOT_STANDALONE.at(
+                node.loc, f"`{title}` gets a value of another kind than it has before: C has room for {len(known)} values of the first",
+                help="give it a number or a tensor of the same type each time, also in branches")
+        return known
+
+    def _new(self, name: str) -> str:
+        """Return a symbol that no state has, and take it."""
+        symbol = base = symbol_like(name, "number")
+        count = 1
+        while symbol in self._types:
+            symbol, count = f"{base}.{count}", count + 1
+        return symbol
+
+
+class _WithoutHooks(Rewriter):
+    """Copies a function in which hooks return what they are given."""
+
+    def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
+        return [became(atom, known) for atom in node.operands[: len(node.results)]] if isinstance(node.op, HOOKS) else None
+
+
+def without_hooks(module: Module) -> Module:
+    """Return a module with hooks that do nothing, as in C where none are set."""
+    if not any(isinstance(node.op, HOOKS) for function in module.functions.values() for node in walk(function.body)):
+        return module
+    functions = {name: replace(f, body=_WithoutHooks().body(f.body)) for name, f in module.functions.items()}
+    return Module(module.params, {}, functions)
