@@ -26,9 +26,9 @@ import numpy as np
 from adjoint.foundation.dataclass import dataclass
 from adjoint.foundation.diagnostics import printed_as
 from adjoint.ir.op import made
+from adjoint.ir.ops import scatter
 from adjoint.ir.ops.conversion import Cast, Select
 from adjoint.ir.ops.indexing import Gather, ScatterAdd
-from adjoint.ir.ops.scatter import SetRow
 from adjoint.ir.ops.shape import Broadcast, Concat, Reshape, Slice, Transpose
 from adjoint.ir.ops.sort import Sort
 from adjoint.ir.types import BOOL, I64, broadcast_shapes, tensor
@@ -406,11 +406,11 @@ def replaced(x: Tensor, key: Any, value: Any) -> Tensor:
         if any(isinstance(entry, Tensor) for entry in (key if isinstance(key, tuple) else (key,))):
             first = key[0] if isinstance(key, tuple) else key
             row = _written_row(x, _entries(x, key), value) if isinstance(first, Tensor) and first.dtype.is_integer else None
-            return _symbolically_replaced(x, key, value) if row is None else apply(made(SetRow), x, *row)
+            return _symbolically_replaced(x, key, value) if row is None else apply(made(scatter.SetRow), x, *row)
     entries = _entries(x, key)
     row = _written_row(x, entries, value)
     if row is not None:
-        return apply(made(SetRow), x, *row)
+        return apply(made(scatter.SetRow), x, *row)
     found = _block(x, entries)
     if found is not None:
         ranges, shape = found
@@ -595,6 +595,6 @@ def write(x: Tensor, key: Any, value: Any) -> None:
     if not tracing and key.__class__ is int and "_shared" not in x.__dict__:
         row = _written_row(x, [key, *(slice(None),) * (x.ndim - 1)], value)
         if row is not None:
-            update(made(SetRow), (x,), x, *row)
+            update(made(scatter.SetRow), (x,), x, *row)
             return
     x.overwrite(replaced(x, key, value))
