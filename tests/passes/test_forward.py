@@ -16,7 +16,7 @@ from adjoint.ir.ops.stack import Stack
 from adjoint.ir.parse import parse_module
 from adjoint.ir.print import print_module
 from adjoint.ir.verify import verify_module
-from adjoint.passes.schedule import EXPANDED
+from adjoint.passes.schedule import EXPANDED, STANDALONE
 
 STEP = 1e-6
 
@@ -194,6 +194,7 @@ def test_a_pullback_of_the_users_is_transposed() -> None:
 
 def test_a_bprop_in_python_has_no_derivative_in_the_ir() -> None:
     text = CELLS.replace('"net.loop"', '"net.loop" vjp @h')
-    with pytest.raises(CompileError, match="E151") as error:
-        EXPANDED.run(parse_module(text))
-    assert "net.loop has a `bprop` of its own" in str(error.value)
+    for schedule in (EXPANDED, STANDALONE):
+        with pytest.raises(CompileError, match="E151") as error:
+            schedule.run(parse_module(text))
+        assert "net.loop has a `bprop` of its own" in str(error.value)
