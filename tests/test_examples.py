@@ -30,12 +30,16 @@ print("graphs made:", made.counted()["graphs"], file=sys.stderr)
 
 @dataclass(frozen=True)
 class Example:
-    """A program run for some epochs: lines that it prints, and the lowest acceptable score, which is the number in its last line."""
+    """A program run for some epochs: lines that it prints, and the lowest acceptable score, which is the number in its last line.
+
+    draws  True if it takes `--picture`
+    """
 
     name: str
     epochs: int
     score: float
     shows: tuple[str, ...] = ()
+    draws: bool = False
 
 
 LEARNERS = [
@@ -51,6 +55,11 @@ LEARNERS = [
     Example("detector", 150, 0.6, ("gradient of edges reaches 42 cells of 1024\n",)),
     Example("dose_response", 300, 0.99, ("fused with its neighbours, to the bit (12)\n", "largest effect 3.0")),
     Example("transformer_text", 2, 0.95, ("behind 'hooks>s' has a gradient by 'hooks>s'\n",)),
+    Example("gradient_norms", 80, 0.8, ("the hook was called 20 times, ", "same norms: True\n"), draws=True),
+    Example("physics_informed", 150, 0.7, ("gradient of the first weight: 57.",), draws=True),
+    Example("kalman_filter", 6, 0.1, ("gradient by the noise: 16.8",), draws=True),
+    Example("ensemble", 100, 0.75, ("the same weights: True\n",), draws=True),
+    Example("matrix_free", 6, 0.999, ("step 5: energy 0.295", "gradient behind the hook: below 0.00001\n")),
 ]
 
 
@@ -60,6 +69,9 @@ def test_an_example_learns_the_same_in_both_modes(example: Example, tmp_path: Pa
     if "from digits import" in program.read_text(encoding="utf-8"):
         pytest.importorskip("sklearn")
     command = [sys.executable, "-c", BOTH_MODES, str(program), "--epochs", str(example.epochs)]
+    if example.draws:
+        pytest.importorskip("matplotlib")
+        command += ["--picture", "drawn.png"]
     ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     graphs = re.search(r"^graphs made: (\d+)$", ended.stderr, re.MULTILINE)
@@ -67,6 +79,7 @@ def test_an_example_learns_the_same_in_both_modes(example: Example, tmp_path: Pa
     eager, graph, rest = ended.stdout.split("=" * 20 + "\n")
     assert graph == eager
     assert rest == ""
+    assert (tmp_path / "drawn.png").exists() == example.draws
     for shown in example.shows:
         assert shown in eager
     score = re.search(r": ([0-9.]+)\n$", eager)
