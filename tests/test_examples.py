@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -84,3 +86,12 @@ def test_an_example_learns_the_same_in_both_modes(example: Example, tmp_path: Pa
         assert shown in eager
     score = re.search(r": ([0-9.]+)\n$", eager)
     assert score is not None and float(score[1]) >= example.score, eager
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_a_network_learns_in_c_as_in_python(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
+    environment = {**os.environ, "ADJOINT_CPU": "baseline"}
+    command = [sys.executable, EXAMPLES / "digits_in_c.py", "1"]
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert ended.returncode == 0 and ended.stdout.endswith("digits right\nthe same: True\n"), ended.stdout + ended.stderr
