@@ -2,8 +2,8 @@
 
     ADJOINT_CPU=baseline python examples/digits_in_c.py [EPOCHS]
 
-writes `out/digits_in_c/`: the network as C, and the digits in the order of the training.  Then both train from the same first weights, and print
-the same losses: in C the bits are those of the kernels for any processor, which ADJOINT_CPU=baseline chooses here.
+writes `out/digits_in_c/`: the network as C, and the digits in the order of the training.  Then both train from the same first weights,
+and print the same losses: in C the bits are those of the kernels for any processor, which ADJOINT_CPU=baseline chooses here.
 """
 
 import shutil

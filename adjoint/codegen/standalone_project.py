@@ -30,6 +30,7 @@ from adjoint.codegen.standalone import (
     standalone_file,
 )
 from adjoint.codegen.standalone_hooks import HookField
+from adjoint.codegen.standalone_table import layer_table
 from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.types import TensorType
 
@@ -179,6 +180,10 @@ class Project:
         size = str(-(-state // 8) * 8 + arena)
         if self.hooks:  # pointers of a size that is not known here
             size = f"(({size} + {len(self.hooks) + 1} * sizeof(void *) + 7) / 8 * 8)"
+        started = [field for field in self._members if self._start(field).startswith("memcpy")]
+        table = layer_table({name: entry.function for name, entry in zip(made.names, self.functions, strict=True)},
+                            {field.title: field.nbytes for field in (*self._constants, *started)},
+                            {field.title: field.nbytes for field in self._members})
         lines = [*comment(about), f"#ifndef {upper}_H", f"#define {upper}_H", "", "#include <stddef.h>",
                  "#include <stdint.h>", "", "#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
         lines += [f"#define {upper}_FAILED 1  /* an index out of range, or a matrix without inverse */",
@@ -188,6 +193,7 @@ class Project:
                     if self._members else []), ""]
         lines += ["/* Bytes of the context, and of its parts. */", f"#define {upper}_CONTEXT_SIZE {size}",
                   f"#define {upper}_STATE_SIZE {state}", f"#define {upper}_ARENA_SIZE {arena}", ""]
+        lines += [*comment("\n".join(["Bytes of numbers in flash and of state in RAM, and multiply-adds of each function:", *table])), ""]
         if self._members:
             lines += ["/* What a saved state must have. */", f"#define {upper}_LAYOUT UINT32_C(0x{self._layout:08x})", ""]
         lines += [f"typedef struct {prefix}_context {{"]

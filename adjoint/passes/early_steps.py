@@ -44,12 +44,14 @@ _LIGHT = 4096
 """The bytes up to which a value counts as small, so that a node which reads only small values may stay where it is."""
 
 
-def with_early_steps(function: Function) -> Function:
-    """Move large steps of optimisers up, as near as possible to the gradients that they read; return the function.
+def with_early_steps(function: Function, least: int = _LARGE) -> Function:
+    """Move steps of optimisers up, as near as possible to the gradients that they read; return the function.
+
+    least  the bytes of a gradient from which on its step moves
 
     It is the same object if none moves.
     """
-    if not any(map(_is_large, function.body.nodes)):
+    if not any(_is_large(node, least) for node in function.body.nodes):
         return function
     nodes: list[Node] = []
     stretch: list[Node] = []
@@ -58,9 +60,9 @@ def with_early_steps(function: Function) -> Function:
         if _movable(node):
             stretch.append(node)
         else:
-            nodes += [*_ordered(stretch, state), node]
+            nodes += [*_ordered(stretch, state, least), node]
             stretch = []
-    nodes += _ordered(stretch, state)
+    nodes += _ordered(stretch, state, least)
     same = all(a is b for a, b in zip(nodes, function.body.nodes, strict=True))
     return function if same else replace(function, body=replace(function.body, nodes=tuple(nodes)))
 
@@ -71,8 +73,8 @@ def _movable(node: Node) -> bool:
     return all(isinstance(x.type, TensorType) for x in (*node.operands, *node.results))
 
 
-def _is_large(node: Node) -> bool:
-    return isinstance(node.op, Update) and _LARGE <= _nbytes(node.operands[node.op.streams]) < math.inf
+def _is_large(node: Node, least: int) -> bool:
+    return isinstance(node.op, Update) and least <= _nbytes(node.operands[node.op.streams]) < math.inf
 
 
 def _nbytes(atom: Atom) -> float:
@@ -81,17 +83,18 @@ def _nbytes(atom: Atom) -> float:
     return type_.nbytes if type_.is_static else math.inf
 
 
-def _ordered(nodes: Sequence[Node], state: dict[Value, str]) -> Sequence[Node]:
+def _ordered(nodes: Sequence[Node], state: dict[Value, str], least: int) -> Sequence[Node]:
     """Return consecutive nodes in a new order, with large steps of optimisers (updates of parameters) moved up to their gradients.
 
     nodes  nodes without regions or effects other than on state, among which steps may move
     state  for each value read from a parameter before, the parameter's symbol; this call adds the reads among `nodes`
+    least  the bytes from which on a gradient is large
     """
     before = _predecessors(nodes, state)
-    if not any(map(_is_large, nodes)):
+    if not any(_is_large(node, least) for node in nodes):
         return nodes
     last = _last_heavy(nodes, before)
-    step_of: dict[Atom, int] = {value: i for i, node in enumerate(nodes) if _is_large(node) for value in node.results}
+    step_of: dict[Atom, int] = {value: i for i, node in enumerate(nodes) if _is_large(node, least) for value in node.results}
     writes: dict[int, list[int]] = {}
     for i, node in enumerate(nodes):
         if isinstance(node.op, Write) and node.operands[0] in step_of:
@@ -174,9 +177,13 @@ def _last_heavy(nodes: Sequence[Node], before: Sequence[set[int]]) -> list[int]:
 
 @dataclass(frozen=True)
 class EarlySteps(Pass):
-    """The pass `early-steps`: move an optimiser's update of a large parameter to the place where its gradient has just been computed."""
+    """The pass `early-steps`: move an optimiser's update of a large parameter to the place where its gradient has just been computed.
+
+    all  True to move those of small parameters, too: less memory, but more launches
+    """
 
     name: ClassVar[str] = "early-steps"
+    all: bool = False
 
     def on_function(self, function: Function, module: Module) -> Function:
-        return with_early_steps(function)
+        return with_early_steps(function, 0 if self.all else _LARGE)

@@ -162,9 +162,10 @@ UNFUSED: Final = Schedule(
 )
 STANDALONE: Final = Schedule(
     "exported C",
-    UNRECORDED.passes.replace("inline{cells=true}", "inline{cells=true, rules=true}"),
+    UNRECORDED.passes.replace("inline{cells=true}", "inline{cells=true, rules=true}").replace("early-steps", "early-steps{all=true}"),
     "`export`, and `dump-ir --stage c --standalone`, there also for the gradient after the passes above",
-    "As for a graph that runs. Functions with gradients of their own are inlined too, once the gradients in the function are taken.",
+    "As for a graph that runs. Functions with gradients of their own are inlined too, once the gradients in the function are taken. "
+    "All steps of optimisers come early: there is little memory, and launches are calls.",
 )
 
 SCHEDULES: Final = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -75,7 +76,7 @@ def test_a_network_leaves_python(tmp_path: Path) -> None:
     assert ran(tmp_path, "net") == "net: equal\n"
     header = (tmp_path / "net.h").read_text()
     assert "int net_forward(\n    net_context *context,\n    const float *input_data," in header
-    assert "extern const float net_v4_weight[96];" in header and "state" not in header
+    assert "extern const float net_v4_weight[96];" in header and "state;" not in header
     subprocess.run(["gcc", "-fsyntax-only", "-x", "c++", str(tmp_path / "net.h")], check=True)
 
 
@@ -151,6 +152,7 @@ def test_a_step_trains_in_c_with_the_bits_of_python(tmp_path: Path, optimiser: A
     header = (tmp_path / "net.h").read_text()
     assert "extern const float net_first_weight[24];" in header and "float last_weight[18];" in header
     assert "int64_t Counted_calls[1];" in header and net.calls == 6
+    assert re.search(r"^ +first +120 .* 48\n +last +84 .* 108$", header, re.MULTILINE), "bytes in flash and multiply-adds"
     assert program("step", [batches[0][0], np.array([1, 3], np.int32)], [loss]) == 1, "a label out of range is a status"
 
 
