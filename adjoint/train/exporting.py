@@ -26,7 +26,7 @@ from adjoint.runtime.execution.text import load_ir
 from adjoint.runtime.gradients.grad import value_and_grad
 from adjoint.runtime.graphs.calls.making import parsed
 from adjoint.runtime.graphs.graph import Graph
-from adjoint.runtime.inspection.stages import wanted
+from adjoint.runtime.tensor.description import Description
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.random import RandomStream, drawn_from, of_process
 from adjoint.runtime.tensor.structure import leaves
@@ -100,6 +100,10 @@ def exported(net: Any, inputs: Sequence[Any], file_name: str, *, gradient: bool,
     for name, (target, *given) in (also or {}).items():
         _check_name(name, [function.name for function in functions])
         functions.append(_Wanted(name, target, given))
+    for x in leaves([function.inputs for function in functions], Tensor):
+        if isinstance(x, Description):
+            raise ValueError(f"For 'export', an input of shape {list(x.shape)} has sizes that are not known, but arrays in C are of fixed "
+                             "size: give a Tensor. For another batch export the function once more, under another name: `also=`.")
     texts = _Program(path.name, symbols, functions, max_steps).project(fma, libm).texts()
     files = {str(path.parent / name): text.encode() for name, text in texts.items()}
     write_files(files, force=force, owner="export")
@@ -247,9 +251,10 @@ class _Program:
         with drawn_from(stream):
             for _ in range(1 if all(one.constant for one in self.fields.values()) else 2):
                 for number, (made, program) in enumerate(zip(self.made, loaded, strict=True)):
-                    program.state.update({symbol: now[made.state.keys[symbol]] for symbol in program.state})
+                    keys = {symbol: made.state.keys[symbol] for symbol in program.state if made.state.keys[symbol] in now}
+                    program.state.update({symbol: now[key] for symbol, key in keys.items()})
                     results = program.run(made.symbol, made.inputs)
-                    now.update({made.state.keys[symbol]: value for symbol, value in program.state.items()})
+                    now.update({key: program.state[symbol] for symbol, key in keys.items()})
                     calls.append(RecordedCall(number, [_stored(x) for x in made.inputs], [_stored(x) for x in results]))
         return calls
 
@@ -275,19 +280,22 @@ def _gradient(function: _Wanted, graph: Graph, given: Sequence[Tensor]) -> _Made
 
     graph  that of the function
     """
-    symbols = [symbol for symbol, x in graph.state.items() if isinstance(x, Parameter) and x.requires_grad]
-    names = wanted(graph.module, graph.symbol, {symbol: symbol in symbols for symbol in graph.state})
-    if not names:
-        raise ValueError(f"For 'export', {function.name!r} has no floating argument and no trained parameter, so it has no gradient: leave "
-                         "gradient=True out.")
-    trained = [name[1:] for name in names if name.startswith("@")]
-    positions = tuple(place for place, x in enumerate(function.inputs) if isinstance(x, Tensor) and x.dtype.is_float)
+    trained = [symbol for symbol, x in graph.state.items() if isinstance(x, Parameter) and x.requires_grad and x.dtype.is_float]
+    params, positions, names = iter(graph.function.params), list[int](), list[str]()
+    for place, x in enumerate(function.inputs):
+        own = [param.hint for _, param in zip(leaves(x, Tensor), params, strict=False)]
+        if isinstance(x, Tensor) and x.dtype.is_float:
+            positions.append(place)
+            names += own
+    if not positions and not trained:
+        raise ValueError(f"For 'export', {function.name!r} has neither a Tensor of floats as argument nor a trained Parameter, so it "
+                         "has no gradient: leave gradient=True out.")
     weights = [graph.state[symbol] for symbol in trained]
-    of = value_and_grad(function.target, positions or None, weights or None)
+    of = value_and_grad(function.target, tuple(positions) or None, weights or None)
     both: Graph = parsed(of, *function.inputs).graph
     state = ExportedGraph(both)
     own = {id(graph.state[symbol]) for symbol in trained}
-    results = [*_names(graph), *(f"{name.removeprefix('@').lstrip('_')}'" for name in names)]
+    results = [*_names(graph), *(f"{name.lstrip('_')}'" for name in (*names, *trained))]
     return _Made(function.name, state, results, given, frozenset(symbol for symbol, key in state.keys.items() if key in own))
 
 

@@ -253,6 +253,8 @@ def test_what_c_cannot_have_leaves_no_file(tmp_path: Path) -> None:
         (lambda: ms.export(net, image, file_name=there("my-net")), ValueError, "no C identifier: 'my-net'.* --prefix my_net"),
         (lambda: ms.export(net, image, file_name=there("double")), ValueError, "is a keyword of C"),
         (lambda: ms.export(net, image, file_name=there("a"), also={"init": (net, image)}), ValueError, "has another meaning"),
+        (lambda: ms.export(net, Tensor(shape=[None, 4], dtype=ms.float32), file_name=there("a")), ValueError, "sizes that are not known"),
+        (lambda: ms.export(lambda: 1, file_name=there("a"), gradient=True), ValueError, "has no gradient"),
         (lambda: ms.export(nn.Conv2d, image, file_name=there("a")), TypeError, "'net'"),
         (lambda: ms.export(net, image, file_name=""), TypeError, "'file_name'"),
     ):
