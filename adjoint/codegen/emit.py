@@ -8,7 +8,7 @@ signature, so that a file of kernels can be read:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from inspect import CO_VARARGS
@@ -52,13 +52,14 @@ class KernelStage:
         """Return how many units of work (such as elements or rows) there are; a stage with 0 units is not run."""
         return self.sizes[0]
 
-    def arguments(self, operands: Sequence[str]) -> list[str]:
+    def arguments(self, operands: Sequence[str], number: Callable[[int], str] = str) -> list[str]:
         """Return the arguments of a call that computes all units, for a kernel in the direct form.
 
         operands  the C text of each operand: inputs, outputs, scratch
+        number    returns the C text of a size
         """
         assert self.direct is not None, self.function
-        taken = [*(operands[i] for i in self.direct.operands), *(str(self.sizes[i]) for i in self.direct.sizes)]
+        taken = [*(operands[i] for i in self.direct.operands), *(number(self.sizes[i]) for i in self.direct.sizes)]
         return [*taken, "0", str(self.units)] if self.direct.ranged else taken
 
 

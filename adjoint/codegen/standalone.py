@@ -239,7 +239,8 @@ class _FunctionText:
         self.used = used_state(self.function)
         self.listing = listing(self.function, locations=False)
         self.names: dict[Value, str] = {}
-        self.taken = {*TAKEN, self.name, "context", "arena", "push", "pop"}
+        constants = (place for place in self.places.values() if "->" not in place)
+        self.taken = {*TAKEN, *constants, self.name, "context", "arena", "push", "pop"}
         self.lines: list[str] = []
         self.undefined: dict[str, str] = {}
         """By name the line that declares a value that nothing sets; a loop that begins with it may not need it."""
@@ -575,13 +576,13 @@ class _FunctionText:
         operands += [f"(void *){name}" for name in scratch]
         for stage in (stage for stage in lowered.stages if stage.units):
             if stage.direct is not None:
-                call = f"{'status = ' if stage.direct.fails else ''}{stage.function}({', '.join(stage.arguments(operands))});"
+                call = f"{'status = ' if stage.direct.fails else ''}{stage.function}({', '.join(stage.arguments(operands, _integer))});"
                 for i, line in enumerate(wrap(call, WIDTH - self.indent - 4, break_long_words=False, break_on_hyphens=False)):
                     self._line(f"    {line}" if i else line)
                 if stage.direct.fails:
                     self._check_status()
                 continue
-            sizes = ", ".join(map(str, stage.sizes))
+            sizes = ", ".join(map(_integer, stage.sizes))
             arguments = f"(void *const[]){{{', '.join(operands)}}}, (const int64_t[]){{{sizes}}}, 0, {stage.units}"
             call = f"status = {stage.function}({arguments});"
             if len(call) + self.indent <= WIDTH:
@@ -638,6 +639,11 @@ def _first(pointer: str) -> str:
     if pointer.startswith("&(const "):
         return pointer[pointer.index("{") + 1 : -1]
     return pointer[1:] if pointer.startswith("&") else f"{pointer}[0]"
+
+
+def _integer(number: int) -> str:
+    """Return a number of 64 bits as C: the least one has no literal."""
+    return "INT64_MIN" if number == -(2**63) else str(number)
 
 
 def _without_comments(text: str) -> str:

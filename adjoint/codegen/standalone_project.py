@@ -200,7 +200,7 @@ class Project:
         if self._members:
             lines += ["    struct {"]
             for field in self._members:
-                lines.append(f"        {field.declared};  /* {field.title}: {field.type} */")
+                lines.append(f"        {field.declared};  {_remark(f'{field.title}: {field.type}')}")
             lines += ["    } state;"]
         lines += ["    union {", f"        unsigned char bytes[{upper}_ARENA_SIZE];", "        uint64_t aligned;", "        double number;",
                   "    } arena;  /* holds intermediate values during a call */"]
@@ -208,7 +208,7 @@ class Project:
             lines += ["    void *user;  /* is given to hooks */",
                       "    struct {  /* hooks, in the order in which Python calls them; NULL does nothing */"]
             for hook in self.hooks:
-                lines += [f"        /* {hook.title} */", f"        {hook.declared};"]
+                lines += [f"        {_remark(hook.title)}", f"        {hook.declared};"]
             lines += ["    } hooks;"]
         lines += [f"}} {prefix}_context;", ""]
         if self._members or self.hooks:
@@ -357,6 +357,11 @@ _TYPES: Final = {"b": "uint8_t", "f4": "float", "f8": "double", **{f"{sign}{size
 _COMPARE: Final = {name: _EXACT.format(type=name) for name in _TYPES.values()} | {
     "float": _FLOATS.format(type="float", bound="1e-5f").format(), "double": _FLOATS.format(type="double", bound="1e-12").format()}
 """For each type of elements the C function of the test that compares results: floats may differ by what other roundings explain."""
+
+
+def _remark(text: str) -> str:
+    """Return a comment of one line."""
+    return f"/* {' '.join(text.split()).replace('*/', '* /')} */"
 
 
 def _kind(array: Array) -> str:
