@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain, count
 from textwrap import wrap
@@ -242,12 +243,10 @@ class _FunctionText:
         constants = (place for place in self.places.values() if "->" not in place)
         self.taken = {*TAKEN, *constants, self.name, "context", "arena", "push", "pop"}
         self.lines: list[str] = []
-        self.undefined: dict[str, str] = {}
-        """By name the line that declares a value that nothing sets; a loop that begins with it may not need it."""
         self.indent = 4
         self.line_shown: tuple[str, str, int] | None = None
         self.bytes = 0
-        self.fails = self.stacks = self.arena = False
+        self.fails = self.stacks = False
         self.prototype = ""
         self.reads: list[str] = []
 
@@ -278,9 +277,11 @@ class _FunctionText:
         ]
         title, heading = self._title(types, results), self._heading(parameters)
         self.prototype = "\n".join([*title, heading.replace(" {", ";")])
-        unused = self._unused()
-        first = [*unused, *(["    unsigned char *const arena = context->arena.bytes;"] if self.arena else []),
-                 *(["    int status;"] if self.fails else [])]
+        self.lines, used = _without_unused(self.lines)
+        arena = ["    unsigned char *const arena = context->arena.bytes;"] if "arena" in used else []
+        context = ["context"] if self.context is not None and not arena else []
+        given = [*context, *(self.names[p] for p in body.params), *([] if self.context is not None else self.places.values()), *results]
+        first = [*(f"    (void){name};" for name in given if name not in used), *arena, *(["    int status;"] if self.fails else [])]
         return "\n".join([*title, heading, *first, *self.lines, "    return 0;", "}\n"])
 
     def _title(self, state: Mapping[str, Type], results: Sequence[str]) -> list[str]:
@@ -305,14 +306,6 @@ class _FunctionText:
 
     def _heading(self, parameters: Sequence[str]) -> str:
         return f"int {self.name}(" + ",\n    ".join(["", *parameters])[1:] + ") {"
-
-    def _unused(self) -> list[str]:
-        text = "\n".join(self.lines)
-        for name, line in self.undefined.items():
-            if len(re.findall(rf"\b{re.escape(name)}\b", _without_comments(text))) == 1 and line in self.lines:
-                self.lines.remove(line)
-        given = [*(["context"] if self.context is not None and not self.arena else []), *(self.names[p] for p in self.function.params)]
-        return [f"    (void){name};" for name in given if not re.search(rf"\b{re.escape(name)}\b", _without_comments(text))]
 
     # -- names and places -------------------------------------------------------------------------------------------------
     def _name(self, value: Value) -> str:
@@ -342,7 +335,6 @@ class _FunctionText:
 
     def _declare(self, element: str, name: str, offset: int, nbytes: int, alignment: str = "") -> None:
         if self.context is not None:
-            self.arena = True
             bytes_ = f"arena + {offset}" if offset else "arena"
             self._line(f"{element} *const {name} = ({element} *)(void *){f'({bytes_})' if offset else bytes_};")
         else:
@@ -387,7 +379,6 @@ class _FunctionText:
                 self._line(f"{self.names[node.results[0]]}[0] = 0;")
             case Undef():
                 self._define(node.results[0], results)
-                self.undefined[self.names[node.results[0]]] = self.lines[-1]
             case Push() | Pop():
                 self._transfer(node, results)
             case Draw():
@@ -644,6 +635,16 @@ def _first(pointer: str) -> str:
 def _integer(number: int) -> str:
     """Return a number of 64 bits as C: the least one has no literal."""
     return "INT64_MIN" if number == -(2**63) else str(number)
+
+
+_DECLARATION: Final = re.compile(r"\s*(?:static .*?(\w+)\[\d+\];|\w+ \*const (\w+) = .*;)")
+
+
+def _without_unused(lines: Sequence[str]) -> tuple[list[str], set[str]]:
+    """Return the lines of a function without declarations of what no other line uses, and the names that are used in them."""
+    used = Counter(re.findall(r"\w+", _without_comments("\n".join(lines))))
+    kept = [line for line in lines if not ((found := _DECLARATION.fullmatch(line)) and used[found[1] or found[2]] == 1)]
+    return kept, {*re.findall(r"\w+", _without_comments("\n".join(kept)))}
 
 
 def _without_comments(text: str) -> str:

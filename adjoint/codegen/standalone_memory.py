@@ -284,10 +284,11 @@ class _Layout:
         self.block(function.body, _computed(function.body))
         self.memory.nbytes = self.arena.nbytes
 
-    def block(self, region: Region, direct: Mapping[Value, int]) -> None:
+    def block(self, region: Region, direct: Mapping[Value, int], at_end: Callable[[], None] = lambda: None) -> None:
         """Find the places of the values that a region computes.
 
         direct  those that have the place of a result of the region, unless they turn out to be in other memory
+        at_end  called while the memory of the results is still in use
         """
         active: list[Value] = []
         for index, node in enumerate(region.nodes):
@@ -295,6 +296,7 @@ class _Layout:
             for root in [root for root in active if self.is_dead(root, index, region)]:
                 active.remove(root)
                 self.arena.give_back(self.memory.offsets[root], aligned(self.memory.size(root)))
+        at_end()
         for root in active:
             self.arena.give_back(self.memory.offsets[root], aligned(self.memory.size(root)))
 
@@ -440,25 +442,30 @@ class _Layout:
     def loop(self, node: Node, direct: Mapping[Value, int], active: list[Value]) -> None:
         initial, params = loop_parts(node)
         body = node.regions[-1]
+        taken: set[Value] = set()
         for value, param, result in zip(initial, params, node.results, strict=True):
-            if isinstance(param.type, StackType):
+            if isinstance(param.type, StackType) and self.memory.root(cast("Value", value)) not in taken:
+                taken.add(self.memory.root(cast("Value", value)))
                 self.alias(param, value)
                 self.alias(result, value)
             else:
                 self.own(result, direct, active)
                 self.alias(param, result)
                 self.carried[result] = param
-        for region in node.regions:
-            self.block(region, self.passed(body, params) if region is body else {})
+        for region in node.regions[:-1]:
+            self.block(region, {})
+        self.block(body, self.passed(body, params), lambda: self.exchange(node, body, params))
+
+    def exchange(self, node: Node, body: Region, params: Sequence[Value]) -> None:
+        """Find room for carried values that change places at the end of a round; the values that the round yields are in use until then."""
         carried = {self.memory.root(param) for param in params}
-        spares: dict[int, int] = {}
+        spares = self.memory.spares[node] = {}
         for i, (atom, param) in enumerate(zip(body.results, params, strict=True)):
             root = self.memory.root(atom) if isinstance(atom, Value) else None
             if root in carried and root is not self.memory.root(param):
                 spares[i] = self.arena.take(aligned(self.memory.size(param)))
         for i, offset in spares.items():
             self.arena.give_back(offset, aligned(self.memory.size(params[i])))
-        self.memory.spares[node] = spares
 
     def passed(self, body: Region, params: Sequence[Value]) -> dict[Value, int]:
         """Return the values for the next round that can be computed where those of this round are, since nothing reads these any more."""
