@@ -65,6 +65,9 @@ newest: .venv/.base      ## the same on the newest Python and dependencies; make
 arm64: .venv/.test       ## bits of kernels here and on an emulated arm64: float32 samples of all ops, minutes; TESTS=tests/test_ops.py runs tests there
 	$(BIN)/python tools/arm64.py $(TESTS)
 
+export: .venv/.test      ## exported C with many compilers, on emulated processors and a Cortex-M4: bits; minutes; make export MACHINE=riscv64
+	$(BIN)/python tools/export_matrix.py $(if $(SAMPLE),--sample) --machine "$(MACHINE)"
+
 check: .venv/.dev        ## ruff and pyright
 	$(BIN)/ruff check adjoint tests examples benchmarks docs tools
 	$(BIN)/pyright
@@ -85,4 +88,4 @@ site: .venv/.site        ## the pages of docs/ and a reference of the API as a s
 clean:           ## remove the environment and what was built
 	rm -rf .venv build dist *.egg-info out
 
-.PHONY: help demo test fuzz sanitize oldest newest arm64 check golden bench docs site clean browser pictures
+.PHONY: help demo test fuzz sanitize oldest newest arm64 export check golden bench docs site clean browser pictures

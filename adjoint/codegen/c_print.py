@@ -510,16 +510,27 @@ def _position(declared: Declare | DeclarePointer) -> int:
     return declared.value.index.value
 
 
+HINTS: Final = frozenset({"adjoint_fetch"})
+"""Functions that only tell a processor what comes."""
+
+
 def _used(body: tuple[Statement, ...], names: set[str]) -> tuple[Statement, ...]:
-    """Return statements without the declarations of locals that are not among the used names; `body` itself if there are none."""
+    """Return statements without hints for speed, and without declarations of locals that are not among the used names.
+
+    `body` itself if it has neither.
+    """
     kept: list[Statement] = []
     for statement in body:
         match statement:
             case Declare(name=name) if name not in names:
                 continue
+            case Expression(value=Call(function=function)) if function in HINTS:
+                continue
             case If(body=inner, otherwise=other) if (fewer := (_used(inner, names), _used(other, names))) != (inner, other):
                 kept.append(replace(statement, body=fewer[0], otherwise=fewer[1]))
-            case For(body=inner) | While(body=inner) | Block(body=inner) if (less := _used(inner, names)) != inner:
+            case For(body=inner, independent=hinted) if (less := _used(inner, names)) != inner or hinted:
+                kept.append(replace(statement, body=less, independent=False))
+            case While(body=inner) | Block(body=inner) if (less := _used(inner, names)) != inner:
                 kept.append(replace(statement, body=less))
             case _:
                 kept.append(statement)

@@ -27,7 +27,7 @@ from adjoint.ir.op import Op
 from adjoint.ir.ops.fused import FusedKernel, kernel_op
 from adjoint.ir.types import DType, TensorType, Type
 
-__all__ = ["INCLUDES", "KernelText", "KernelStage", "lower", "plain_form", "shown", "unit_text"]
+__all__ = ["INCLUDES", "KernelText", "KernelStage", "integer_text", "lower", "plain_form", "shown", "unit_text"]
 
 
 PLAIN_WORK: Final = 2**27
@@ -52,15 +52,19 @@ class KernelStage:
         """Return how many units of work (such as elements or rows) there are; a stage with 0 units is not run."""
         return self.sizes[0]
 
-    def arguments(self, operands: Sequence[str], number: Callable[[int], str] = str) -> list[str]:
+    def arguments(self, operands: Sequence[str]) -> list[str]:
         """Return the arguments of a call that computes all units, for a kernel in the direct form.
 
         operands  the C text of each operand: inputs, outputs, scratch
-        number    returns the C text of a size
         """
         assert self.direct is not None, self.function
-        taken = [*(operands[i] for i in self.direct.operands), *(number(self.sizes[i]) for i in self.direct.sizes)]
+        taken = [*(operands[i] for i in self.direct.operands), *(integer_text(self.sizes[i]) for i in self.direct.sizes)]
         return [*taken, "0", str(self.units)] if self.direct.ranged else taken
+
+
+def integer_text(number: int) -> str:
+    """Return a number of 64 bits as C, which has no literal for the least one."""
+    return "INT64_MIN" if number == -(1 << 63) else str(number)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Final
 
 from adjoint.codegen import headers
-from adjoint.codegen.c_print import INDEPENDENT, comment
+from adjoint.codegen.c_print import comment
 from adjoint.codegen.errors import NOT_STANDALONE
 from adjoint.foundation.dataclass import dataclass
 from adjoint.foundation.diagnostics import UNKNOWN
@@ -88,7 +88,7 @@ def portable_text(title: str, texts: Sequence[str], *, fma: bool = False, libm: 
     CompileError for a function that needs <math.h>, without `libm`.
     """
     names = _OF_LIBRARY if libm else _RENAMED
-    functions = [_renamed(_without_hints(text), names) for text in texts]
+    functions = [_renamed(text, names) for text in texts]
     parts = [part.text for part in _needed(_names("\n".join(functions)), libm)]
     lines = [f"{text}\n" if not (_ONE_MACRO.fullmatch(text) and _ONE_MACRO.fullmatch(below)) else text
              for text, below in pairwise([*parts, ""])]
@@ -230,11 +230,8 @@ def _names(text: str) -> set[str]:
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
-    return _WORD.sub(lambda m: names.get(m[0], m[0]), text)
+    """Return C with other names; its comments stay as they are."""
+    return _REMARK_OR_WORD.sub(lambda m: names.get(m[0], m[0]), text)
 
 
-def _without_hints(text: str) -> str:
-    """Return a kernel's text without the lines that tell a compiler that rounds of a loop are independent."""
-    return "\n".join(line for line in text.splitlines() if line.strip() != INDEPENDENT) + "\n"
-
-
+_REMARK_OR_WORD: Final = re.compile(f"{_REMARK.pattern}|{_WORD.pattern}", re.DOTALL)

@@ -30,7 +30,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from adjoint.codegen.c_print import WIDTH, Printer, comment
-from adjoint.codegen.emit import INCLUDES, KernelText, lower, unit_text
+from adjoint.codegen.emit import INCLUDES, KernelText, integer_text, lower, unit_text
 from adjoint.codegen.errors import NOT_STANDALONE
 from adjoint.codegen.headers import in_order
 from adjoint.codegen.portable import portable_text
@@ -567,13 +567,13 @@ class _FunctionText:
         operands += [f"(void *){name}" for name in scratch]
         for stage in (stage for stage in lowered.stages if stage.units):
             if stage.direct is not None:
-                call = f"{'status = ' if stage.direct.fails else ''}{stage.function}({', '.join(stage.arguments(operands, _integer))});"
+                call = f"{'status = ' if stage.direct.fails else ''}{stage.function}({', '.join(stage.arguments(operands))});"
                 for i, line in enumerate(wrap(call, WIDTH - self.indent - 4, break_long_words=False, break_on_hyphens=False)):
                     self._line(f"    {line}" if i else line)
                 if stage.direct.fails:
                     self._check_status()
                 continue
-            sizes = ", ".join(map(_integer, stage.sizes))
+            sizes = ", ".join(map(integer_text, stage.sizes))
             arguments = f"(void *const[]){{{', '.join(operands)}}}, (const int64_t[]){{{sizes}}}, 0, {stage.units}"
             call = f"status = {stage.function}({arguments});"
             if len(call) + self.indent <= WIDTH:
@@ -630,11 +630,6 @@ def _first(pointer: str) -> str:
     if pointer.startswith("&(const "):
         return pointer[pointer.index("{") + 1 : -1]
     return pointer[1:] if pointer.startswith("&") else f"{pointer}[0]"
-
-
-def _integer(number: int) -> str:
-    """Return a number of 64 bits as C: the least one has no literal."""
-    return "INT64_MIN" if number == -(2**63) else str(number)
 
 
 _DECLARATION: Final = re.compile(r"\s*(?:static .*?(\w+)\[\d+\];|\w+ \*const (\w+) = .*;)")

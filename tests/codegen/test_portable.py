@@ -7,6 +7,8 @@ import platform
 import re
 import shutil
 import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,11 @@ from adjoint.codegen.portable import portable_text
 from adjoint.codegen.toolchain import Toolchain
 from adjoint.foundation.diagnostics import CompileError
 
-STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror")
+sys.path.append(str(Path(__file__).parents[2] / "tools" / "matrix"))
+
+import recording  # pyright: ignore[reportMissingImports]  # found on `sys.path`, set above
+from machines import MACHINES, STRICT  # pyright: ignore[reportMissingImports]  # found on `sys.path`, set above
+
 LIBRARY = {"NumberPower", "Statistics"}
 """Ops that need <math.h>, and one that only watching uses."""
 
@@ -47,6 +53,19 @@ def test_the_kernel_of_every_op_is_strict_c99(tmp_path: Path) -> None:
     source.write_text(portable_text("all kernels", kernels()))
     done = subprocess.run(["gcc", *STRICT, "-Wno-unused-function", "-fsyntax-only", source], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:4000]
+
+
+@needs_gcc
+def test_a_sample_of_the_matrix(tmp_path: Path) -> None:
+    """Programs as C have the bits of Python, and no sanitizer complains; `make export` runs all of them, and for other processors."""
+    toolchain = Toolchain.find()
+    assert toolchain is not None
+    recorded = [*recording.recorded_programs({}, every=40)]
+    recording.write_bundle(tmp_path, 0, recorded, 0, "-mfma" in toolchain.machine)
+    sanitized = next(machine for machine in MACHINES if machine.name == "gcc, sanitized")
+    wide = ("-DADJOINT_LANE_BYTES=64",) if "-mavx512f" in toolchain.machine else ()
+    here = replace(sanitized, flags=(*sanitized.flags, *toolchain.machine, *wide))
+    assert len(recorded) > 10 and here.run([tmp_path / "bundle_0.c"], tmp_path) == ""
 
 
 def two(x: Any, y: Any) -> Any:

@@ -641,7 +641,8 @@ static inline float adjoint_rsqrt_f32(float x) {
    It is exact: each step leaves at most half of what it divides by, so the next whole number is below 2^28, its product with
    the 24 bits of y has no more than 52, and their difference is a multiple of the last bit of x or y. */
 static inline float adjoint_fmod_f32(float x, float y) {
-    double r = fabs((double)x), size = fabs((double)y), inverse = 1 / size;
+    const double whole = fabs((double)x), size = fabs((double)y), inverse = 1 / size, infinite = (double)INFINITY;
+    double r = whole;
 #define TAKE(power) r -= ((r * (inverse / (power)) + ADJOINT_ROUND_F64) - ADJOINT_ROUND_F64) * (size * (power))
     TAKE(0x1p252);
     TAKE(0x1p224);
@@ -655,7 +656,7 @@ static inline float adjoint_fmod_f32(float x, float y) {
     TAKE(0x1p0);
 #undef TAKE
     r = r < 0 ? r + size : r;
-    r = ((size == (double)INFINITY) & (fabsf(x) < INFINITY)) ? fabs((double)x) : r;
+    r = ((size == infinite) & (whole < infinite)) ? whole : r;
     return copysignf((float)r, x);
 }
 

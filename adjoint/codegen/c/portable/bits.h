@@ -102,10 +102,9 @@ static inline float adjoint_sqrt_f32(float x) {
 static inline double adjoint_sqrt_f64(double x) {
     if (x < 0) return (double)ADJOINT_NAN;
     if (!(x > 0) || adjoint_bits_of_double(x) == 0x7ff0000000000000u) return x;
-#ifdef ADJOINT_SQRT_F64
     double result;
+#ifdef ADJOINT_SQRT_F64
     ADJOINT_SQRT_F64(result, x);
-    return result;
 #else
     const int subnormal = x < 0x1p-1022;
     const uint64_t bits = adjoint_bits_of_double(subnormal ? x * 0x1p54 : x);
@@ -120,8 +119,10 @@ static inline double adjoint_sqrt_f64(double x) {
         rest <<= 1;
     }
     root += root & 1;
-    return adjoint_double_of_bits((root >> 1) + ((biased >> 1) << 52) - 0x10000000000000u);
+    root = (root >> 1) + ((biased >> 1) << 52) - 0x10000000000000u;
+    memcpy(&result, &root, sizeof result);
 #endif
+    return result;
 }
 
 /* The nearest integer, the even one of two. */

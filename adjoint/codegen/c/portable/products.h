@@ -64,6 +64,3 @@ static inline void TYPED(adjoint_transpose_block)(
         }
     }
 }
-
-/* A request for memory that is read soon: nothing here. */
-static inline void adjoint_fetch(const void *start, int64_t bytes) { (void)start, (void)bytes; }
