@@ -34,6 +34,7 @@ CHAPTERS = {
     "Begin": ("README.md", "docs/lesson.md", "docs/language.md", "docs/autodiff.md", "docs/hooks.md", "docs/transformations.md",
               "docs/training.md", "docs/data.md", "docs/arrays.md"),
     "When something is wrong": ("docs/debugging.md", "docs/watching.md", "docs/checking.md", "docs/errors.md", "docs/settings.md"),
+    "Without Python": ("docs/deploying.md",),
     "Many processes": ("docs/many-processes.md", "docs/many-machines.md"),
     "Inside": ("docs/how-it-works.md", "docs/explorer.md", "docs/how-a-call-runs.md", "docs/architecture.md", "docs/ir.md",
                "docs/glossary.md", "docs/adding-an-op.md", "docs/adding-a-hook.md", "CONTRIBUTING.md"),
