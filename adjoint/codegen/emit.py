@@ -8,7 +8,7 @@ signature, so that a file of kernels can be read:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from inspect import CO_VARARGS
