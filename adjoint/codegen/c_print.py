@@ -475,7 +475,10 @@ class DirectText(NamedTuple):
 
 
 def direct_text(function: Function) -> DirectText:
-    """Return the C text of a function in the form that people write: for files whose functions call it by name."""
+    """Return the C text of a function in the form that people write: for files whose functions call it by name.
+
+    Its pointers are not `restrict`: of recurrent kernels that are inlined, gcc 12 at -O3 and clang 14 at -O2 lose what a product writes.
+    """
     *statements, last = function.body
     assert isinstance(last, Return)
     fails = _returns(statements)
@@ -489,7 +492,7 @@ def direct_text(function: Function) -> DirectText:
             break
         body = kept
     needed = [declaration for declaration in function.prologue if declaration.name in printer.names]
-    pointers = [(pointer_type(x), x) for x in needed if isinstance(x, DeclarePointer)]
+    pointers = [(pointer_type(replace(x, alone=False)), x) for x in needed if isinstance(x, DeclarePointer)]
     sizes = [(f"{value_type(x.dtype)} ", x) for x in needed if isinstance(x, Declare)]
     bounds = [(kind, name) for kind, name in function.parameters if name in RANGE]
     ranged = any(name in printer.names for _, name in bounds)
