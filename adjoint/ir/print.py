@@ -63,7 +63,7 @@ class Listing:
 
     lines    one list of tokens a line, without line ends
     line_of  the line, from 0, on which a node, a region or a function begins
-    names    the name of each value
+    names    the name of each value; of one in several functions, that in the last
     """
 
     def __init__(self) -> None:
@@ -111,8 +111,8 @@ def listing(of: Module | Function, locations: bool = True) -> Listing:
 class _Names:
     """Chooses a unique name for each value of one function."""
 
-    def __init__(self, of: dict[Value, str]) -> None:
-        self._of = of
+    def __init__(self) -> None:
+        self.of: dict[Value, str] = {}
         self._taken: set[str] = set()
         self._next: dict[tuple[str, str], int] = {}
 
@@ -120,8 +120,8 @@ class _Names:
         hints = [_name_like(value.hint) for value in values]
         numbered = len(hints) > 1 and len(set(hints)) == 1
         for position, (value, hint) in enumerate(zip(values, hints, strict=True)):
-            if value not in self._of:
-                self._of[value] = self._free(_versioned(hint, position) if numbered else hint)
+            if value not in self.of:
+                self.of[value] = self._free(_versioned(hint, position) if numbered else hint)
 
     def _free(self, hint: str) -> str:
         name = hint
@@ -135,7 +135,7 @@ class _Names:
 
     def __getitem__(self, value: Value) -> str:
         # The verifier reports a value that is used but not defined; `?` keeps the text from being valid.
-        return self._of.get(value) or f"?{value.hint}"
+        return self.of.get(value) or f"?{value.hint}"
 
 
 def is_reserved(name: str) -> bool:
@@ -207,7 +207,7 @@ class _FunctionPrinter:
     def __init__(self, to: Listing, locations: bool):
         self._listing = to
         self._locations = locations
-        self._names = _Names(to.names)
+        self._names = _Names()
 
     def function(self, function: Function) -> None:
         self._names.define(function.params)
@@ -219,6 +219,7 @@ class _FunctionPrinter:
         self._write(0, header, function.loc)
         self._block(function.body, "return", 1)
         self._write(0, ["}"])
+        self._listing.names.update(self._names.of)
 
     def _block(self, region: Region, last: str, depth: int) -> None:
         for node in region.nodes:

@@ -213,7 +213,7 @@ class Tape:
                 alias = self.values[slot] = wrap(x.type, x.memory)
                 self.slots[id(alias)] = slot
             self.keep[id(x)] = x
-        if (slot is None or slot in self.attached) and x.__class__ is Tensor:
+        if x.__class__ is Tensor:
             x._hooks = None
         if new is not None:
             self.slots[id(x)] = new

@@ -592,7 +592,7 @@ def _numbered(x: Tensor) -> Tensor:
 
 def write(x: Tensor, key: Any, value: Any) -> None:
     """Do `x[key] = value`: change the tensor `x` itself."""
-    if not tracing and key.__class__ is int and "_shared" not in x.__dict__:
+    if state.tracer is None and key.__class__ is int and "_shared" not in x.__dict__:
         row = _written_row(x, [key, *(slice(None),) * (x.ndim - 1)], value)
         if row is not None:
             update(made(scatter.SetRow), (x,), x, *row)

@@ -603,9 +603,9 @@ def test_the_stages_show_fused_nodes() -> None:
 
 def test_the_lines_of_a_kernel_and_the_nodes_that_they_compute() -> None:
     """Also of those that come before the line, of several stages, and of a kernel that serves two places."""
-    group = "  a{0}: f32[8, 4] = add(x{0}, r{0})\n  b{0}: f32[8, 4] = exp(a{0})\n  s{0}: f32[4] = sum(b{0}, axes=[0])\n"
-    params = ", ".join(f"x{i}: f32[8, 4], r{i}: f32[4]" for i in (1, 2))
-    module = parse_module(f"func @f({params}) -> (f32[4], f32[4]) {{\n{group.format(1)}{group.format(2)}  return s1, s2\n}}\n")
+    group = "  a{0}: f32[8, 5] = add(x{0}, r{0})\n  b{0}: f32[8, 5] = exp(a{0})\n  s{0}: f32[5] = sum(b{0}, axes=[0])\n"
+    params = ", ".join(f"x{i}: f32[8, 5], r{i}: f32[5]" for i in (1, 2))
+    module = parse_module(f"func @f({params}) -> (f32[5], f32[5]) {{\n{group.format(1)}{group.format(2)}  return s1, s2\n}}\n")
     ms.set_context(background_compile=True)
     kernel = next(kernel for kernel in stages.kernels(module) if kernel["name"].startswith("fused"))
     shown = {kernel["c"].split("\n")[line - 1].strip(): nodes for line, nodes in kernel["lines"].items()}
