@@ -36,8 +36,12 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 demo: .venv/.demo        ## LeNet-5 learns handwritten digits; its gradients, its adjoint and a picture
 	@$(BIN)/python examples/lenet_digits.py
 
+# What looks through all objects of a process takes minutes where other tests have left millions.
+ALONE := $(wildcard tests/runtime/inspection/test_memory_use.py tests/runtime/inspection/test_profil*.py)
+
 test: .venv/.test        ## the whole test suite; an op that would fall back to NumPy is an error
-	ADJOINT_FORBID_INTERPRETER=1 $(BIN)/python -m pytest -n auto --dist worksteal
+	ADJOINT_FORBID_INTERPRETER=1 $(BIN)/python -m pytest -n auto --dist worksteal $(patsubst %,--ignore=%,$(ALONE))
+	ADJOINT_FORBID_INTERPRETER=1 $(BIN)/python -m pytest -n auto --dist worksteal $(ALONE)
 
 .venv/.browser: .venv/.test
 	@echo "Installing Playwright with pip ..."

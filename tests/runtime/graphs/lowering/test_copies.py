@@ -255,7 +255,7 @@ def changed_numbers(x: Tensor) -> Tensor:
 @pytest.mark.parametrize("area", ["functions", "primitives", "methods", "rest"])
 def test_every_call_reads_tensors_from_outside(area: str, written: bool, tmp_path: Path) -> None:
     text, calls = CALLS_HEAD, list[str]()
-    for call in good_calls.CALLS[area]:
+    for call in good_calls.CALLS[area][:: 3 if written else 1]:  # what writes is the same for all calls
         names = operands(call)
         if not names or not {"hook", "function", "net", "FILE", "allclose", "is_nonzero"}.isdisjoint(re.findall(r"\w+", call)):
             continue  # the last two give a Tensor in a graph
