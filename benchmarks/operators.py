@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from peers import markdown
 from timing import serve
 
 SIZES = (1000, 100_000, 4_000_000)
@@ -314,10 +315,6 @@ def report(rows: list[Row], sizes: Sequence[int], threads: int, file: Path | Non
         slow = [["`" + row.text + "`", *row.cells()[1:]] for row in rows if min(row.ratios.values()) < FLOOR]
         parts = (["", *(f"{size:,}" for size in sizes)], means(rows, sizes)), (TITLES, slow)
         file.write_text("\n\n".join(markdown(titles, cells) for titles, cells in parts) + "\n", encoding="utf-8")
-
-
-def markdown(titles: Sequence[str], rows: list[list[str]]) -> str:
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (titles, ["---"] * len(titles), *rows))
 
 
 if __name__ == "__main__":

@@ -11,16 +11,15 @@ with one thread it is processor time, on one processor.  A ratio above 1 says th
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import math
 import os
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from peers import arguments, measured, show
 from programs_data import PROGRAMS
 from timing import serve
 
@@ -45,16 +44,7 @@ def cases(side: str, only: str) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--torch", help="an interpreter that has PyTorch")
-    parser.add_argument("--jax", help="an interpreter that has JAX")
-    parser.add_argument("--only", default="", help="only programs whose title contains this text")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=0.3, help="per measurement")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--markdown", type=Path, help="write the table for RESULTS.md to this file")
-    parser.add_argument("--serve", choices=tuple(SIDES), help=argparse.SUPPRESS)
-    given = parser.parse_args()
+    given = arguments(__doc__, SIDES)
     if given.serve:
         if given.threads == 1 and hasattr(os, "sched_setaffinity"):  # JAX starts threads for all processors that it may use
             os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
@@ -68,13 +58,7 @@ def main() -> None:
             ms.set_context(background_compile="wait")  # kernels in their final form
         serve(dict(cases(given.serve, given.only)), given.threads)
         return
-    from operators import markdown  # not where the peers are: they need more than the peers' environments have
-    from run import by_turns
-
-    pythons = {"jax": given.jax, "torch": given.torch, "eager": sys.executable, "adjoint": sys.executable}
-    commands = {name: [python, str(Path(__file__)), "--serve", name, "--only", given.only, "--threads", str(given.threads)]
-                for name, python in pythons.items() if python}
-    best, titles = by_turns(commands, given.rounds, given.seconds, given.threads)
+    best, titles = measured(__file__, given, ("eager", "adjoint"))
     rows: list[list[str]] = []
     logarithms: list[list[float]] = [[], [], []]
     for title in titles:
@@ -85,15 +69,7 @@ def main() -> None:
         rows.append([title, *(f"{time:.0f}" if time else "" for time in (jit, eager, jax, torch)),
                      *(f"{ratio:.2f}" if ratio else "" for ratio in ratios)])
     rows.append(["geometric mean", "", "", "", "", *(f"{math.exp(sum(each) / len(each)):.2f}" if each else "" for each in logarithms)])
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(*TITLES, title=f"{given.threads} threads")
-    for row in rows:
-        table.add_row(*row)
-    Console(width=160).print(table)
-    if given.markdown is not None:
-        given.markdown.write_text(markdown(TITLES, rows) + "\n", encoding="utf-8")
+    show(TITLES, rows, given)
 
 
 if __name__ == "__main__":

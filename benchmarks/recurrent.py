@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from peers import markdown
 from timing import serve
 
 BATCH, STEPS = 32, 50
@@ -104,8 +105,7 @@ def main() -> None:
         return
     if not given.torch:
         parser.error("--torch names the interpreter with PyTorch that is measured beside")
-    from operators import markdown  # not where PyTorch is: they need more than PyTorch's environment has
-    from run import by_turns
+    from run import by_turns  # not where PyTorch is: it needs more than PyTorch's environment has
 
     commands = {name: [python, str(Path(__file__)), "--serve", name, "--only", given.only, "--threads", str(given.threads)]
                 for name, python in (("adjoint", sys.executable), ("torch", given.torch))}

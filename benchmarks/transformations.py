@@ -10,14 +10,12 @@ library takes longer.  PyTorch has no `while` that depends on data.
 
 from __future__ import annotations
 
-import argparse
 import math
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from peers import arguments, measured, show
 from timing import serve
 
 BATCH, ROOTS, POINTS, SIZE, FEW, MANY = 64, 1000, 300, 100, 10, 1000
@@ -186,16 +184,7 @@ TITLES = ("program", "adjoint us", "JAX us", "PyTorch us", "JAX / adjoint", "PyT
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--torch", help="an interpreter that has PyTorch")
-    parser.add_argument("--jax", help="an interpreter that has JAX")
-    parser.add_argument("--only", default="", help="only programs whose title contains this text")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=0.3, help="per measurement")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--markdown", type=Path, help="write the table for RESULTS.md to this file")
-    parser.add_argument("--serve", choices=tuple(CASES), help=argparse.SUPPRESS)
-    given = parser.parse_args()
+    given = arguments(__doc__, CASES)
     if given.serve:
         if given.serve == "torch":
             import torch
@@ -203,27 +192,13 @@ def main() -> None:
             torch.set_num_threads(given.threads)
         serve({title: call for title, call in CASES[given.serve]() if given.only in title}, given.threads)
         return
-    from operators import markdown  # not where the peers are: they need more than the peers' environments have
-    from run import by_turns
-
-    pythons = {"jax": given.jax, "torch": given.torch, "adjoint": sys.executable}  # all have the cases of the last one, at most
-    commands = {name: [python, str(Path(__file__)), "--serve", name, "--only", given.only, "--threads", str(given.threads)]
-                for name, python in pythons.items() if python}
-    best, cases = by_turns(commands, given.rounds, given.seconds, given.threads)
+    best, cases = measured(__file__, given, ("adjoint",))
     rows: list[list[str]] = []
     for title in cases:
         times = [best.get((name, title)) for name in ("adjoint", "jax", "torch")]
         ratios = [time / times[0] if time and times[0] else None for time in times[1:]]
         rows.append([title, *(f"{time:.0f}" if time else "" for time in times), *(f"{ratio:.2f}" if ratio else "" for ratio in ratios)])
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(*TITLES, title=f"{given.threads} threads")
-    for row in rows:
-        table.add_row(*row)
-    Console(width=140).print(table)
-    if given.markdown is not None:
-        given.markdown.write_text(markdown(TITLES, rows) + "\n", encoding="utf-8")
+    show(TITLES, rows, given)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ import numpy as np
 from rich.text import Text
 
 from adjoint.cli.console import Output
-from adjoint.cli.target import Raised, Wrong, check_count, example, inputs_of, named, raising
+from adjoint.cli.target import Raised, Wrong, check_count, check_name, example, inputs_of, named, place_of, raising
 from adjoint.explorer.structure import Structure
 from adjoint.foundation.dataclass import dataclass, field
 from adjoint.foundation.diagnostics import CompileError
@@ -262,9 +262,7 @@ class _Program:
 
 
 def _program(chosen: argparse.Namespace, structure: Structure | None) -> _Program:
-    path, _, name = chosen.target.rpartition(":") if ":" in Path(chosen.target).name else (chosen.target, "", "")
-    if not Path(path).is_file():
-        raise Wrong(f"there is no file {path!r}; the form is FILE.py:NAME or FILE.ir")
+    path, name = place_of(chosen.target, "FILE.py:NAME or FILE.ir")
     if chosen.standalone and chosen.stage != "c":
         raise Wrong("--standalone is a form of the C: it goes with --stage c")
     if chosen.plain and not chosen.standalone:
@@ -277,8 +275,7 @@ def _program(chosen: argparse.Namespace, structure: Structure | None) -> _Progra
         if chosen.trace:
             raise Wrong("--trace runs a Python function; a .ir text is a graph already")
         return _text_program(chosen, path, name, structure)
-    if not name:
-        raise Wrong(f"which function or Cell of {path}? The form is {path}:NAME")
+    check_name(path, name)
     target = named(path, name)
     inputs = inputs_of(chosen.args, chosen.seed)
     check_count(target, name, inputs)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from pathlib import Path
 from typing import Any
 
-from adjoint.cli.target import Raised, Wrong, check_count, inputs_of, named, raising
+from adjoint.cli.target import Raised, Wrong, check_count, check_name, inputs_of, named, place_of, raising
 from adjoint.explorer.explore import program_data, write_page
 from adjoint.foundation.diagnostics import CompileError
 
@@ -48,7 +47,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def act(chosen: argparse.Namespace) -> int:
     """Write the page."""
     try:
-        path, name = _split(chosen.target)
+        path, name = place_of(chosen.target)
+        check_name(path, name)
         output = chosen.output or f"{name}.html"
         size = write_page(output, _data(chosen, path, name))
     except (CompileError, Raised) as mistake:
@@ -61,15 +61,6 @@ def act(chosen: argparse.Namespace) -> int:
         return _failed(f"adjoint explore: the page {failed.filename!r} cannot be written: {failed.strerror}", 1)
     print(f"{output}: {size / 1000:.0f} kB")
     return 0
-
-
-def _split(target: str) -> tuple[str, str]:
-    path, _, name = target.rpartition(":") if ":" in Path(target).name else (target, "", "")
-    if not Path(path).is_file():
-        raise Wrong(f"there is no file {path!r}; the form is FILE.py:NAME")
-    if not name:
-        raise Wrong(f"which function or Cell of {path}? The form is {path}:NAME")
-    return path, name
 
 
 def _data(chosen: argparse.Namespace, path: str, name: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from adjoint.cli.target import Raised, Wrong, all_named, check_count, inputs_of, raising
+from adjoint.cli.target import Raised, Wrong, all_named, check_count, check_name, inputs_of, place_of, raising
 from adjoint.foundation.diagnostics import CompileError
 from adjoint.train.exporting import exported
 
@@ -74,11 +74,8 @@ def _own(mistake: Exception) -> str:
 
 def _export(chosen: argparse.Namespace) -> list[str]:
     """Write the files; return their paths."""
-    path, _, name = chosen.target.rpartition(":") if ":" in Path(chosen.target).name else (chosen.target, "", "")
-    if not Path(path).is_file():
-        raise Wrong(f"there is no file {path!r}; the form is FILE.py:NAME")
-    if not name:
-        raise Wrong(f"which function or Cell of {path}? The form is {path}:NAME")
+    path, name = place_of(chosen.target)
+    check_name(path, name)
     parsed = [_function(text) for text in chosen.also]
     target, *others = all_named(path, [name, *(one for _, one, _ in parsed)])
     inputs = inputs_of(chosen.args, chosen.seed)

@@ -21,7 +21,7 @@ from adjoint.ir.types import BF16, BOOL, TensorType
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["Raised", "Wrong", "all_named", "check_count", "example", "inputs_of", "named", "raising"]
+__all__ = ["Raised", "Wrong", "all_named", "check_count", "check_name", "example", "inputs_of", "named", "place_of", "raising"]
 
 
 class Wrong(Exception):
@@ -41,6 +41,20 @@ def raising() -> Iterator[None]:
         raise
     except Exception as raised:
         raise Raised("".join(traceback.format_exception_only(raised)).rstrip()) from raised
+
+
+def place_of(target: str, form: str = "FILE.py:NAME") -> tuple[str, str]:
+    """Return the file and the name of a target of the command line, the name "" if there is none; Wrong if there is no file."""
+    path, _, name = target.rpartition(":") if ":" in Path(target).name else (target, "", "")
+    if not Path(path).is_file():
+        raise Wrong(f"there is no file {path!r}; the form is {form}")
+    return path, name
+
+
+def check_name(path: str, name: str) -> None:
+    """Raise Wrong if a target names nothing in its file."""
+    if not name:
+        raise Wrong(f"which function or Cell of {path}? The form is {path}:NAME")
 
 
 def named(path: str, name: str) -> Any:

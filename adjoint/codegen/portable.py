@@ -1,4 +1,4 @@
-"""C99 for other machines: one file that holds, of the shared headers, the functions that it uses and no more.
+"""C99 for other machines: one file, into which those functions of the shared headers are copied that it uses.
 
 Nothing of a C library is called but what <string.h> declares; what kernels take of <math.h> is in `c/portable/`, under names of our own.
 There too are functions of other headers as simple loops.  So the same file compiles with any C99 compiler, and gives the same bits.

@@ -324,7 +324,7 @@ class Workshop:
         return library
 
     def peaks(self, *conditions: str, measure: Callable[[Sequence[int], Sequence[float] | None], Sequence[float]]) -> list[float]:
-        """Return what the processor can do at most, and keep it in the cache.
+        """Return the peaks of the processor, its largest rates, and keep them in the cache.
 
         conditions  what the numbers depend on besides the compiler, its flags and the text of the kernels
         measure     is called with the addresses of the functions `PEAK_KERNELS`, and the numbers of the cache or None; returns the numbers

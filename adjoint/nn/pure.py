@@ -45,8 +45,8 @@ def functional(net: Any, with_state: bool = False) -> tuple[Any, ...]:
     The functions leave `net` as it is.  The values begin with those of `net`; they are tensors of their own.  Outside of graphs other
     threads see the given values in `net` while a function runs.  Python code that forward hooks run in a graph sees the values of `net`.
 
-    TypeError if `net` is no Cell, or a value no Tensor or of another dtype; ValueError for a list that is empty or has Cells of
-    different kinds, a value that is missing, unknown or of another shape, and gradients in another structure than the parameters;
+    TypeError if `net` is not a Cell, or if a value is not a Tensor or has another dtype; ValueError for a list that is empty or has Cells
+    of different kinds, a value that is missing, unknown or of another shape, and gradients in another structure than the parameters;
     RuntimeError for a network that writes a trainable parameter.
     """
     check_flag("functional", "with_state", with_state)

@@ -28,7 +28,8 @@ __all__ = [
 ]
 
 SHORT = (2, 3, 4)
-"""The lengths of a last axis for which C code is made: loops go over its rows, since those over so few elements are no vector code."""
+"""The lengths of a last axis for which C code is made: loops go over its rows, since a compiler does not make vector
+code of a loop over so few elements."""
 
 ELEMENTS_PER_THREAD = 32768
 """Elements of the cheapest kernel that are worth waking a thread for: some microseconds of work."""
