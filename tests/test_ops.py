@@ -267,7 +267,7 @@ def assert_close(case: Case, one: Any, two: Any, units: float) -> None:
         assert np.array_equal(a, b), case.name
         return
     scale = np.max(np.abs(a[np.isfinite(a)]), initial=0.0)
-    np.testing.assert_allclose(a, b, rtol=0, atol=units * scale * np.finfo(a.dtype).eps, err_msg=case.name)
+    np.testing.assert_allclose(a, b, rtol=0, atol=units * float(scale * np.finfo(a.dtype).eps), err_msg=case.name)
 
 
 # Gradients.
