@@ -25,7 +25,7 @@ from adjoint.runtime.graphs.vmap import _row, _rows, moved, one_after_the_other,
 from adjoint.runtime.process.tracer import emitter
 from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.structure import RESULTS, leaves, mapped, replaced
-from adjoint.runtime.tensor.tensor import Tensor, apply
+from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = ["hessian", "hvp", "jacfwd", "jacrev"]
 
@@ -43,7 +43,7 @@ def jacrev(fn: Callable[..., Any], grad_position: Any = 0, has_aux: bool = False
     TypeError if a position is not an int, `has_aux` not a bool, an argument not a tensor, an output not floating point; ValueError for a
     negative position, one that is given twice, or one that the call does not have.
     """
-    return _jacobian("jacrev", fn, grad_position, has_aux, _by_rows)
+    return transformed(_jacobian("jacrev", fn, grad_position, has_aux, _by_rows), fn)
 
 
 def jacfwd(fn: Callable[..., Any], grad_position: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -52,21 +52,23 @@ def jacfwd(fn: Callable[..., Any], grad_position: Any = 0, has_aux: bool = False
 
     It is quicker than `jacrev` for a function of few numbers.  See `jacrev` for the arguments, the result and the errors.
     """
-    return _jacobian("jacfwd", fn, grad_position, has_aux, _by_columns)
+    return transformed(_jacobian("jacfwd", fn, grad_position, has_aux, _by_columns), fn)
 
 
 def hessian(fn: Callable[..., Any], grad_position: Any = 0) -> Callable[..., Any]:
-    """Return a function that computes the Hessian of `fn`: the Jacobian of its gradient, by its columns.
+    """Return a function that computes the Hessian of `fn`: the Jacobian, by its columns, of the Jacobian by its rows, which is the gradient
+    of a function of one number.
 
-    fn             a function or Cell of tensors, which returns one number, a tensor of one element
+    fn             a function or Cell of tensors, which returns a tensor or several
     grad_position  the position of the argument to differentiate by, or a tuple of them
-    result         for an argument [t] a tensor [t, t]; for several positions a tuple for each, with one tensor for each; for a nested
-                   argument its structure, whose entries have this structure again
+    result         for an output [s] and an argument [t] a tensor [s, t, t], which is [t, t] for a number; for several positions a tuple
+                   for each, with one tensor for each; for a nested argument its structure, whose entries have this structure again; for
+                   several outputs a tuple of these, for nested ones their structure
 
-    The errors are those of `jacrev` and `grad`.
+    The errors are those of `jacrev`.
     """
-    check_position("hessian", grad_position)
-    return _jacobian("hessian", grad(fn, grad_position), grad_position, False, _by_columns)
+    gradient = _jacobian("hessian", fn, grad_position, False, _by_rows)
+    return transformed(_jacobian("hessian", gradient, grad_position, False, _by_columns), fn)
 
 
 def hvp(fn: Callable[..., Any], inputs: Any, v: Any) -> tuple[Any, Any]:
@@ -118,7 +120,7 @@ def _jacobian(name: str, fn: Callable[..., Any], grad_position: Any, has_aux: bo
             whole = gradients_like(first, found, RESULTS)
         return (whole, result[1] if len(result) == 2 else tuple(result[1:])) if has_aux else whole
 
-    return transformed(jacobian, fn)
+    return jacobian
 
 
 def _by_position(fn: Callable[..., Any], count: int, names: tuple[str, ...]) -> Callable[..., Any]:
@@ -142,6 +144,9 @@ def _by_rows(name: str, fn: Callable[..., Any], given: tuple[Any, ...], position
             by_input, _ = pull([ct if other == index else zeros(x.type) for other, x in enumerate(outputs)])
             return tuple(by_input)
 
+        if y.shape == ():
+            blocks.append(list(row(constant(1.0, y.type.dtype))))
+            continue
         by_input = (vmap(row) if emitter() is not None else one_after_the_other(row))(basis(y))
         tensors = leaves(by_input, Tensor)
         shaped = [apply(made(Reshape, x.type.with_shape((*y.type.shape, *x.type.shape[1:]))), x) for x in tensors]
