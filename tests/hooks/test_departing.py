@@ -327,6 +327,28 @@ def test_a_hook_that_changes_values_each_time_gets_a_tape_from_the_beginning(mon
     assert departures(monkeypatch, "new values") == [False] * observed_hooks._DEPARTURES
 
 
+def test_calls_after_a_departure_keep_their_own_hooks() -> None:
+    """More is parsed where a call goes on, so cells that follow are called at other places of the graph."""
+
+    class Branches(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.pair, self.plain, self.hooked = nn.Identity(), nn.Tanh(), nn.Identity()
+            self.pair.register_forward_hook(lambda cell, inputs, output: (output, output))
+            self.hooked.register_forward_hook(lambda cell, inputs, output: output * 3)
+
+        def construct(self, x: Tensor) -> Tensor:
+            if x > 0:
+                a, b = self.pair(x)
+                return self.plain(a) + b
+            return self.hooked(x)
+
+    net = Branches()
+    graph = ms.jit(net)
+    for x in (Tensor(2.0), Tensor(-2.0)):
+        assert graph(x) == net(x)
+
+
 def test_hooks_that_seldom_change_something_do_not_cost_the_whole_form(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(observed_hooks, "_DEPARTURES", 1)
     monkeypatch.setattr(observed_hooks, "_RUNS", 2)

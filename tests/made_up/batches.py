@@ -90,9 +90,9 @@ def operands() -> tuple[Tensor, Tensor, int]:
 def of_loop(net: Any, question: str) -> Any:
     x, y, n = operands()
     if question == "gradient of a batch":
-        return leaves(adjoint.grad(lambda x, y: [net(x[i], y[i], n) for i in range(4)], (0, 1))(x, y), object)
+        return leaves(adjoint.grad(lambda x, y: [_now(net(x[i], y[i], n)) for i in range(4)], (0, 1))(x, y), object)
     function = _asked(net, question)
-    found = [leaves(function(x[i], y[i], n), object) for i in range(len(x))]
+    found = [_now(function(x[i], y[i], n)) for i in range(len(x))]
     return [_stacked(values) for values in zip(*found, strict=True)]
 
 
@@ -101,6 +101,11 @@ def of_batch(net: Any, question: str) -> Any:
     if question == "gradient of a batch":
         return leaves(adjoint.grad(lambda x, y: adjoint.vmap(net, (0, 0, None))(x, y, n), (0, 1))(x, y), object)
     return leaves(adjoint.vmap(_asked(net, question), (0, 0, None))(x, y, n), object)
+
+
+def _now(result: Any) -> list[Any]:
+    """Return the values of a result; a Parameter in it has the value that it has before the next example."""
+    return [value * 1 for value in leaves(result, object)]
 
 
 def _asked(net: Any, question: str) -> Callable[..., Any]:

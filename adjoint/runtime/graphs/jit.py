@@ -37,7 +37,7 @@ from adjoint.runtime.graphs.reports.ways import GRADIENT, NEEDS_TAPE, NEW_SIZE, 
 from adjoint.runtime.process import graph_mode
 from adjoint.runtime.process.context import get_context
 from adjoint.runtime.process.function_text import function_of
-from adjoint.runtime.process.jitted import graphs_of, mark, parsed_function
+from adjoint.runtime.process.jitted import graphs_of, is_optional, mark, parsed_function
 from adjoint.runtime.process.tracer import state, tracing
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
@@ -58,9 +58,6 @@ class CompiledFunction:
     shared    the cache of graphs that it shares with other functions of the same code; None if it shares none
     graphs    the cache of the graphs of this function alone
     """
-
-    is_optional = False
-    """True if the function itself runs where its graph cannot be made."""
 
     def __init__(self, function: Callable[..., Any], graphs: Graphs, shared: SharedGraphs | None):
         self.function, self.graphs, self.shared = function, graphs, shared
@@ -152,7 +149,6 @@ class CompiledCell:
     """
 
     shared: None = None
-    is_optional = False
 
     def __init__(self, cell: Cell):
         self.function = cell
@@ -467,7 +463,7 @@ def gradient(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], posit
                 compiled.refused(refused)
         return _gradient(compiled.own_call(args, kwargs), count, positions, weights, has_aux, valued)
     except CompileError:
-        if not compiled.is_optional:
+        if not is_optional(compiled.function):
             raise
         return None
 

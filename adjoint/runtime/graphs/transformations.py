@@ -9,7 +9,7 @@ from typing import Any
 from adjoint.foundation.diagnostics import CompileError
 from adjoint.runtime.graphs.jit import jit
 from adjoint.runtime.graphs.reports.ways import NOT_PARSED, ONE_BY_ONE, Why
-from adjoint.runtime.process.jitted import graphs_of, mark
+from adjoint.runtime.process.jitted import graphs_of, mark, optional
 from adjoint.runtime.process.tracer import emitter
 from adjoint.runtime.tensor.structure import leaves
 from adjoint.runtime.tensor.tensor import Tensor
@@ -27,7 +27,7 @@ def transformed(body: Callable[..., Any], like: Any, final: tuple[str, ...] = ()
     """
     graph = jit(body)
     compiled = graphs_of(graph)
-    compiled.is_optional = True
+    optional(body)
     known: dict[Any, str] = {}  # by the types of arguments, why the body cannot be parsed for them
 
     def call(*args: Any, **kwargs: Any) -> Any:

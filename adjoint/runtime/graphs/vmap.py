@@ -146,6 +146,7 @@ class _Mapped:
         tensors, graph = examples.tensors, emitter()
         streams = streams_state()
         found: list[Any] = []
+        rows: list[list[Tensor]] = []
         for index in range(examples.size):
             if index and self._randomness == "same" and graph is None:
                 load_streams(streams)
@@ -153,10 +154,11 @@ class _Mapped:
             args = examples.arguments([_row(x, index) for x in tensors])
             result = fn(*args) if graph is None else graph.call(fn, args, {})
             found.append(mapped(result, lambda leaf: Tensor(leaf) if isinstance(leaf, (bool, int, float)) else leaf))
+            # Values are taken at once, since the next example may write a Parameter that this one has returned.
+            rows.append([_as_row(x) for x in leaves(found[-1], Tensor, RESULTS)])
         if self._randomness == "error" and graph is None and streams != streams_state():
             raise RuntimeError("For 'vmap', the function draws random numbers, but 'randomness' is 'error'.")
-        rows = [leaves(result, Tensor, RESULTS) for result in found]
-        whole = [apply(made(Concat, 0), *(_as_row(x) for x in xs)) for xs in zip(*rows, strict=True)]
+        whole = [apply(made(Concat, 0), *xs) for xs in zip(*rows, strict=True)]
         return replaced(found[0], whole, Tensor), [True] * len(whole)
 
     # -- axes ------------------------------------------------------------------------------------------------------------------

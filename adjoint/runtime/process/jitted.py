@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Protocol
 
-__all__ = ["MARK", "graphs_of", "is_parsed", "mark", "parsed", "parsed_function"]
+__all__ = ["MARK", "graphs_of", "is_optional", "is_parsed", "mark", "optional", "parsed", "parsed_function"]
 
 MARK = "__adjoint_jit__"
 """The attribute that holds the mark; a bound method and a decorated function have it as well, although they are not marked."""
@@ -54,6 +54,20 @@ def parsed(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a function of this package that graphs parse as a function of the user's: its conditions may depend on tensors."""
     _PARSED.add(function.__code__)
     return function
+
+
+_OPTIONAL: set[Any] = set()
+"""The code of functions of this package that also run without a graph."""
+
+
+def optional(function: Callable[..., Any]) -> None:
+    """Note that a function of this package runs in Python where its graph cannot be made."""
+    _OPTIONAL.add(function.__code__)
+
+
+def is_optional(function: Any) -> bool:
+    """Return True for a function that `optional` has noted."""
+    return getattr(function, "__code__", None) in _OPTIONAL
 
 
 def is_parsed(function: Any) -> bool:

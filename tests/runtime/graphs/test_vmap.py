@@ -211,6 +211,38 @@ def test_functions_that_cannot_be_parsed_run_one_by_one() -> None:
     assert way.way == "one by one" and "E217" in way.why
 
 
+def test_hooks_are_called_once_where_no_graph_can_be_made() -> None:
+    """A function that cannot be parsed with what hooks are assumed to return runs one by one from the beginning."""
+    events: list[Any] = []
+
+    class Seen(nn.Cell):
+        def construct(self, x: Tensor) -> Tensor:
+            y = double(x)
+            events.append(None)  # what is outside of a graph may not change for each example
+            return y
+
+    double = nn.Identity()
+    double.register_forward_hook(lambda cell, inputs, output: events.append(output.shape))
+    vmap(Seen())(examples())
+    assert events == [(3,), None] * 5
+
+
+def test_results_have_the_value_they_are_returned_with() -> None:
+    """A Parameter that a later example writes has been returned by the earlier ones with its value at that time."""
+
+    class Counts(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.count = Parameter(Tensor(0.0), requires_grad=False)
+
+        def construct(self, x: Tensor) -> Any:
+            ops.assign(self.count, self.count + 1.0)
+            return x, self.count
+
+    for randomness in ("same", "different"):
+        assert vmap(Counts(), randomness=randomness)(examples())[1].tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
+
+
 def test_functions_made_again_lower_nothing() -> None:
     def go(x: Tensor) -> Tensor:
         return vmap(grad(lambda x: (x * x).sum()))(x)
@@ -357,6 +389,10 @@ def test_structures_of_jacobians() -> None:
     assert [part.shape for part in jacrev(two)(x, y=y)] == [(3, 3), (3,)]
     jacobian, other = jacrev(two, 0, True)(x, y)
     assert jacobian.shape == (3, 3) and other.shape == ()
+    second = hessian(two, (0, 1))(x, y)
+    assert [[[part.shape for part in row] for row in rows] for rows in second] == [
+        [[(3, 3, 3), (3, 3, 2)], [(3, 2, 3), (3, 2, 2)]], [[(3, 3), (3, 2)], [(2, 3), (2, 2)]]]
+    np.testing.assert_array_equal(second[0][0][0].asnumpy(), np.array([np.diag(2 * row) for row in np.eye(3)]))
     for call, error in ((lambda: jacrev(two, 2)(x, y), ValueError), (lambda: jacrev(two, "x"), TypeError), (lambda: jacrev(3), TypeError),
                         (lambda: jacrev(lambda x: x > 0)(x), TypeError), (lambda: hvp(energy, x, y), ValueError)):
         with pytest.raises(error):

@@ -84,6 +84,7 @@ from adjoint.runtime.graphs.reports.ways import (
 from adjoint.runtime.graphs.running import counted_sizes, observed_hooks, observed_runs, two_parts
 from adjoint.runtime.graphs.running.optimised import Alone, reason
 from adjoint.runtime.process.announcements import graph_made
+from adjoint.runtime.process.jitted import is_optional
 from adjoint.runtime.process.tracer import eagerly, state
 from adjoint.runtime.tensor.tensor import Tensor
 
@@ -207,7 +208,8 @@ def subject_for(call: Callable[..., Any], template: Template, named: Any, consta
     named     the function or Cell, for names in messages and in the IR
     constant  keys of attributes and names whose numbers Python needs to know while parsing; each such number has a graph of its own
     """
-    return Subject(call, template, symbol_of(named), definition_of(named), names_of(named, template), constant)
+    names = names_of(named, template)
+    return Subject(call, template, symbol_of(named), definition_of(named), names, constant, may_end=not is_optional(named))
 
 
 def shown(template: Template, tensors: Sequence[Tensor]) -> str:
@@ -700,6 +702,8 @@ def _decided(graph: BoundGraph, deviation: Any) -> tuple[dict[Any, Any], Any]:
     decisions = dict(lowered.decisions)
     site = lowered.sites.get(getattr(deviation.node.op, "symbol", ""))
     if site is not None:
+        # More is parsed after this call in the next graph, so the calls after it have other indices there.
+        decisions = {key: known for key, known in decisions.items() if key[0] <= site[0]}
         decisions[site] = deviation.observed.outline if isinstance(deviation.observed, Unfitting) else outline_of(deviation.observed)
         return decisions, site
     called = lowered.graph.site(deviation.node) if deviation.slot else None

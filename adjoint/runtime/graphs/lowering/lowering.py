@@ -106,6 +106,7 @@ class Subject:
     constant   keys of attributes and variables whose numbers Python needs to know; lowering adds those that it finds
     tries_numbers  True in an attempt with numbers as inputs: where Python fails on one, a graph with constants is made instead
     counts     the numbers for which the graph is made of the sizes that values decide
+    may_end    True if the graph may end at forward hooks where it cannot be made with what they are assumed to return
     """
 
     call: Callable[[Lowering, tuple[Any, ...], dict[str, Any]], Any]
@@ -116,6 +117,7 @@ class Subject:
     constant: set[Any] = field(default_factory=set)
     tries_numbers: bool = False
     counts: Counts = Counts()
+    may_end: bool = True
 
 
 def lowered(subject: Subject) -> Lowered:
@@ -230,7 +232,9 @@ class _Attempt:
         sys.setrecursionlimit(max(limit, _DEPTH))
         state.no_grad = []  # a graph does not depend on where it is called
         try:
-            for asks in (False, True):
+            # A function that also runs without a graph does so before any hook has been called, not after some of them.
+            may_end = subject.may_end or bool(decisions)
+            for asks in (False, True) if may_end else (False,):
                 restless, disturbed = False, 0
                 while True:
                     sizes_differ = not all(t.is_static for t in subject.arguments.types)
@@ -253,7 +257,7 @@ class _Attempt:
                         if lowering.may_be_disturbed(raised) and disturbed < _TRIES:
                             disturbed += 1
                             continue
-                        if not assumptions.guessed:
+                        if not assumptions.guessed or not may_end:
                             raise
                         break
                     finally:
