@@ -40,6 +40,7 @@ from adjoint.runtime.process.function_text import function_of
 from adjoint.runtime.process.jitted import graphs_of, is_optional, mark, parsed_function
 from adjoint.runtime.process.tracer import state, tracing
 from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.run_time_checks import ShapeOfValues
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Compiled", "graphs_of_calls", "jit", "ms_function", "of_function", "run_cell"]
@@ -430,7 +431,7 @@ def _compiled_in_graph_mode(function: Any) -> CompiledFunction | CompiledCell | 
 def _is_for_graph_mode(function: Callable[..., Any]) -> TypeGuard[types.FunctionType]:
     """Return True for a function of the user's that is not jitted: GRAPH_MODE runs it as a graph."""
     return (isinstance(function, types.FunctionType) and graphs_of(function) is None
-            and function.__module__.partition(".")[0] != __name__.partition(".")[0])
+            and (function.__module__ or "").partition(".")[0] != __name__.partition(".")[0])
 
 
 # -- gradients ---------------------------------------------------------------------------------------------------------------
@@ -462,7 +463,7 @@ def gradient(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], posit
             except NotShared as refused:
                 compiled.refused(refused)
         return _gradient(compiled.own_call(args, kwargs), count, positions, weights, has_aux, valued)
-    except CompileError:
+    except (CompileError, ShapeOfValues):
         if not is_optional(compiled.function):
             raise
         return None

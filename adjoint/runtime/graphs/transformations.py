@@ -11,6 +11,7 @@ from adjoint.runtime.graphs.jit import jit
 from adjoint.runtime.graphs.reports.ways import NOT_PARSED, ONE_BY_ONE, Why
 from adjoint.runtime.process.jitted import graphs_of, mark, optional
 from adjoint.runtime.process.tracer import emitter
+from adjoint.runtime.tensor.run_time_checks import ShapeOfValues
 from adjoint.runtime.tensor.structure import leaves
 from adjoint.runtime.tensor.tensor import Tensor
 
@@ -42,6 +43,8 @@ def transformed(body: Callable[..., Any], like: Any, final: tuple[str, ...] = ()
                 if mistake.diagnostic.code in final:
                     raise
                 why = known[key] = f"{mistake.diagnostic.code}, {mistake.diagnostic.label or mistake.diagnostic.title}"
+            except ShapeOfValues as mistake:
+                why = known[key] = str(mistake)
         if (calls := compiled.graphs.calls) is not None:
             calls.took(None, ONE_BY_ONE, Why(NOT_PARSED, why))
         return body(*args, **kwargs)

@@ -40,15 +40,18 @@ def vmap(
     fn          a function or Cell of one example; it returns tensors or numbers, or tuples, lists or dicts of them.  A CellList is an
                 ensemble: each of its Cells is called with one example, or all with the same arguments
     in_axes     the axis of the examples in each argument, None for an argument that is the same for all: one for all arguments, or a tuple
-                or list with one for each, nested as the arguments are
+                or list with one for each, nested as the arguments are, with dicts of the same keys for dicts
     out_axes    the axis of the examples in each result, None for a result that is the same for all: as `in_axes`
     randomness  "same": all examples draw the same random numbers, as in MindSpore; "different": those of the loop; "error": none may draw
     chunk_size  how many examples are computed at once, which bounds the memory; None for all
 
+    The arguments of the result are positional.
+
     RuntimeError if an axis is not an int or None or does not exist, if there is none in `in_axes` or `out_axes`, if the numbers of examples
-    differ, if there are not as many axes as arguments or results, or if random numbers are drawn that may not be; TypeError if `fn` cannot
-    be called; ValueError for another `randomness` or a `chunk_size` below 1.  CompileError if `fn` writes a Parameter with a value that
-    depends on the example (E148), or gives a size that does (E149).
+    differ, if there are not as many axes as arguments or results, if the results of examples differ in structure or shape, or if random
+    numbers are drawn that may not be; TypeError if `fn` cannot be called, or an argument is given by name; ValueError for another
+    `randomness` or a `chunk_size` below 1.  CompileError if `fn` writes a Parameter with a value that depends on the example (E148), or
+    gives a size that does (E149).
     """
     if not callable(fn):
         raise TypeError(f"For 'vmap', the argument 'fn' must be a function or a Cell, but got {fn!r} of type {type(fn).__name__}.")
@@ -62,7 +65,10 @@ def vmap(
         raise ValueError(f"For 'vmap', the argument 'chunk_size' must be an int of at least 1 or None, but got {chunk_size!r}.")
 
     # It refers to nothing that is made anew for each call of `vmap`, so that all share their graphs.
-    def vmapped(*args: Any) -> Any:
+    def vmapped(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            raise TypeError(f"For 'vmap', the arguments must be positional, since 'in_axes' has one axis for each, but got "
+                            f"{', '.join(map(repr, kwargs))} by name.")
         return _Mapped(fn, in_axes, out_axes, randomness, chunk_size, cells).call(args)
 
     refused = "each example draws other random numbers" if randomness == "different" else ""
@@ -79,7 +85,8 @@ def _check_axes(name: str, axes: Any, may_be_none: bool = False) -> None:
 
 
 def _flat(axes: Any) -> list[Any]:
-    return [inner for axis in axes for inner in _flat(axis)] if isinstance(axes, (tuple, list)) else [axes]
+    parts = axes.values() if isinstance(axes, dict) else axes
+    return [inner for axis in parts for inner in _flat(axis)] if isinstance(axes, (tuple, list, dict)) else [axes]
 
 
 @dataclass(frozen=True)
@@ -158,6 +165,10 @@ class _Mapped:
             rows.append([_as_row(x) for x in leaves(found[-1], Tensor, RESULTS)])
         if self._randomness == "error" and graph is None and streams != streams_state():
             raise RuntimeError("For 'vmap', the function draws random numbers, but 'randomness' is 'error'.")
+        for other in rows:
+            if [x.type for x in other] != [x.type for x in rows[0]]:
+                raise RuntimeError("For 'vmap', the results of all examples must have the same structure, shapes and dtypes, "
+                                   f"but got [{_types_of(rows[0])}] and [{_types_of(other)}].")
         whole = [apply(made(Concat, 0), *xs) for xs in zip(*rows, strict=True)]
         return replaced(found[0], whole, Tensor), [True] * len(whole)
 
@@ -208,6 +219,10 @@ def _axes_of(args: tuple[Any, ...], axes: Any) -> Iterator[int | None]:
 def _spread(value: Any, axes: Any, name: str, noun: str) -> list[int | None]:
     """Return the axis for each tensor of a nested structure; an axis counts for all tensors of its part."""
     parts = items(value) if isinstance(value, RESULTS) else None
+    if isinstance(axes, dict):
+        if not isinstance(value, dict) or value.keys() != axes.keys():
+            raise RuntimeError(f"For 'vmap', a dict in '{name}' must have the keys of a dict among the {noun}, but got {axes!r}.")
+        return [axis for key, part in value.items() for axis in _spread(part, axes[key], name, noun)]
     if isinstance(axes, (tuple, list)):
         if parts is None and len(axes) == 1:
             return _spread(value, axes[0], name, noun)
@@ -221,11 +236,14 @@ def _spread(value: Any, axes: Any, name: str, noun: str) -> list[int | None]:
         return [axes]
     if axes is not None and name == "in_axes":
         raise RuntimeError(f"For 'vmap', an argument with the axis {axes} in 'in_axes' must be a Tensor, but got {value!r} of type "
-                           f"{type(value).__name__}: its axis is None.")
+                           f"{type(value).__name__}: make it a Tensor, or give None for its axis.")
     return []
 
 
 def _checked(axis: int, rank: int, name: str) -> int:
+    if not rank:
+        raise RuntimeError(f"For 'vmap', a tensor with an axis in '{name}' must have at least 1 dimension, but got one without: give None "
+                           "for its axis.")
     if not -rank <= axis < rank:
         raise RuntimeError(f"For 'vmap', an axis in '{name}' must be in [{-rank}, {rank}) for a tensor of {rank} dimensions, "
                            f"but got {axis}.")
@@ -249,6 +267,10 @@ def _rows(x: Tensor, begin: int, end: int) -> Tensor:
 
 def _row(x: Tensor, index: int) -> Tensor:
     return apply(made(Reshape, x.type.with_shape(x.type.shape[1:])), _rows(x, index, index + 1))
+
+
+def _types_of(rows: Sequence[Tensor]) -> str:
+    return ", ".join(f"{x.dtype} {x.shape[1:]}" for x in rows)
 
 
 def _as_row(x: Tensor) -> Tensor:

@@ -14,7 +14,8 @@ from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
-    "TRUE", "Range", "RangeCheck", "called", "checked_on_host", "effect", "emitting", "explained", "is_run_time_number", "needs_values",
+    "TRUE", "Range", "RangeCheck", "ShapeOfValues", "called", "checked_on_host", "effect", "emitting", "explained", "is_run_time_number",
+    "needs_values",
 ]
 
 Result = TypeVar("Result")
@@ -117,11 +118,15 @@ def explained(run: Callable[[], Result], check: Callable[..., None], *tensors: T
         raise
 
 
+class ShapeOfValues(RuntimeError):
+    """Raised while a graph is made for an operator whose result has a shape that values decide, where that cannot be."""
+
+
 def needs_values(op: str, why: str) -> None:
-    """Raise RuntimeError if a graph is being made: for an operator whose result has a shape that depends on the numbers in its operands.
+    """Raise ShapeOfValues if a graph is being made: for an operator whose result has a shape that depends on the numbers in its operands.
 
     op   the operator's name
     why  the reason, for the message
     """
     if emitting():
-        raise RuntimeError(f"For '{op}', the result's shape depends on values: {why}; call it outside of the graph.")
+        raise ShapeOfValues(f"For '{op}', the result's shape depends on values: {why}; call it outside of the graph.")

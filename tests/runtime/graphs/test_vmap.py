@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -209,6 +210,17 @@ def test_functions_that_cannot_be_parsed_run_one_by_one() -> None:
     assert calls == [(3,)] * 5
     (way,) = jit_stats(mapped).graphs[-1].ways
     assert way.way == "one by one" and "E217" in way.why
+    chosen = vmap(lambda x: (x[x > 0] ** 2).sum())  # how many are chosen depends on the example
+    positive = np.maximum(x.asnumpy(), 0)
+    np.testing.assert_allclose(chosen(x).asnumpy(), (positive**2).sum(1), rtol=1e-6)
+    np.testing.assert_allclose(grad(lambda x: chosen(x).sum())(x).asnumpy(), 2 * positive, rtol=1e-6)
+
+
+def test_many_mapped_functions_are_no_reason_for_a_warning(capfd: pytest.CaptureFixture[str]) -> None:
+    """All of them are one function of the library."""
+    for count in range(10):
+        vmap(functools.partial(ops.mul, float(count)))(examples())
+    assert "has been made into a graph" not in capfd.readouterr().err
 
 
 def test_hooks_are_called_once_where_no_graph_can_be_made() -> None:
@@ -244,10 +256,12 @@ def test_results_have_the_value_they_are_returned_with() -> None:
 
 
 def test_functions_made_again_lower_nothing() -> None:
-    def go(x: Tensor) -> Tensor:
-        return vmap(grad(lambda x: (x * x).sum()))(x)
+    def go(x: Tensor) -> Any:
+        return vmap(grad(lambda x: (x * x).sum()))(x), hessian(lambda x: (x * x).sum())(x)
 
     x = examples()
+    for _ in range(5):  # functions that cannot share graphs do not keep others from it
+        vmap(lambda x: (print(end=""), x)[1])(x)
     for _ in range(2):
         go(x)
     before = counted()["lowerings"]
@@ -276,6 +290,8 @@ def test_axes() -> None:
     assert vmap(lambda a, b: (a, b * 2), (0, None), (1, None))(x, y)[1].shape == (3,)
     assert vmap(lambda pair, b: pair[0] + pair[1] + b, ((0, None), None))((x, y), 2.0).shape == (2, 3)
     assert vmap(vmap(add, (0, None)), (None, 0))(y, x).shape == (2, 3, 3)
+    found = vmap(lambda d: {"sum": d["a"] + d["b"], "a": d["a"]}, ({"b": None, "a": 0},), {"a": 1, "sum": 0})({"a": x, "b": y})
+    assert {key: part.shape for key, part in found.items()} == {"sum": (2, 3), "a": (3, 2)}
 
 
 @pytest.mark.parametrize(("call", "error", "message"), [
@@ -294,7 +310,10 @@ def test_axes() -> None:
     (lambda x: vmap(ops.sin, randomness="other"), ValueError, "'randomness' must be one of"),
     (lambda x: vmap(ops.sin, chunk_size=0), ValueError, "'chunk_size' must be an int of at least 1"),
     (lambda x: vmap(lambda a: a + ops.rand(3), randomness="error")(x), RuntimeError, "draws random numbers"),
-    (lambda x: vmap(lambda a: a[a > 0])(x), RuntimeError, "shape depends on values"),
+    (lambda x: vmap(lambda a: a[a > 0])(x), RuntimeError, "the same structure, shapes and dtypes, but got"),
+    (lambda x: vmap(lambda d: d, ({"a": 0},))({"b": x}), RuntimeError, "must have the keys of a dict among the arguments"),
+    (lambda x: vmap(ops.sin)(x.sum()), RuntimeError, "must have at least 1 dimension"),
+    (lambda x: vmap(ops.sin)(x=x), TypeError, "must be positional, .* but got 'x' by name"),
 ])
 def test_mistakes(call: Callable[..., Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):

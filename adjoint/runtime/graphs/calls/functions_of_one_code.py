@@ -18,6 +18,7 @@ import functools
 import inspect
 import types
 import weakref
+from collections import Counter
 from typing import Any
 
 from adjoint.foundation.budget import Table, budget
@@ -29,6 +30,9 @@ __all__ = ["NotShared", "SharedGraphs", "shared_graphs"]
 
 _PATIENCE = 4
 """How many graphs of a code may turn out to be unfit for sharing before all its functions get graphs of their own."""
+
+_MOST_REFUSED = 64
+"""For how many sets of enclosed functions refusals are counted, until counting begins again."""
 
 _DEEPEST = 8
 """How deeply functions that refer to other functions, as variables of an enclosing function, are compared by their code; deeper ones are
@@ -71,7 +75,7 @@ class _Code:
         pattern.__qualname__ = function.__qualname__
         setattr(pattern, _PATTERN, True)
         self.may_be_shared = "__class__" not in code.co_freevars and not _assigned(code, frozenset(code.co_freevars))
-        named = not code.co_flags & inspect.CO_VARKEYWORDS and not (code.co_posonlyargcount and function.__defaults__)
+        named = not (code.co_posonlyargcount and function.__defaults__)
         self.shared = SharedGraphs(pattern, function) if self.may_be_shared and named else None
         self.nbytes, self.used = _BYTES, 0
 
@@ -90,7 +94,7 @@ class SharedGraphs(Graphs):
     def __init__(self, pattern: types.FunctionType, function: types.FunctionType):
         super().__init__(functools.partial(_call, pattern))
         self._pattern, self._last, self._is_anew = pattern, weakref.ref(function), False
-        self._refused = 0
+        self._refused: Counter[tuple[Any, ...]] = Counter()
 
     def shares(self, function: types.FunctionType) -> bool:
         """Return True if a function is to use these graphs instead of its own.
@@ -103,7 +107,7 @@ class SharedGraphs(Graphs):
             return False
         self._last = weakref.ref(function)
         self._is_anew |= last is None
-        return self._is_anew and self._refused < _PATIENCE and function.__globals__ is self._pattern.__globals__
+        return self._is_anew and self._refused[_inner(function)] < _PATIENCE and function.__globals__ is self._pattern.__globals__
 
     def given(self, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Return the keyword arguments with which a call runs a shared graph.
@@ -111,7 +115,7 @@ class SharedGraphs(Graphs):
         To those of the call they add the variables of enclosing functions and the default values that it uses.  NotShared if this call
         needs the function's own graphs.
         """
-        if self._refused >= _PATIENCE:
+        if self._refused[_inner(function)] >= _PATIENCE:
             raise NotShared(is_lasting=True)
         if not kwargs.keys().isdisjoint(function.__code__.co_freevars) or get_context("save_graphs"):
             raise NotShared(is_lasting=False)  # a saved graph should have the arguments that the program passes
@@ -120,24 +124,45 @@ class SharedGraphs(Graphs):
         except ValueError:
             raise NotShared(is_lasting=False) from None  # a variable has no value yet: parsed code says which
 
-    def check(self, is_plain: bool) -> None:
+    def check(self, function: types.FunctionType, is_plain: bool) -> None:
         """Raise NotShared if a new graph may not be used for all functions of this code.  Drop graphs whose arguments have been freed.
 
+        function  the function for which it was made
         is_plain  True if the graph runs no code of the user's, and its result consists of tensors, numbers and text
         """
         if not is_plain:
-            raise self.refused()
+            raise self.refused(function)
         for template in [template for template in self.copy() if not template.is_alive]:
             self.pop(template, None)
 
-    def refused(self) -> NotShared:
-        """Return the exception for a function that cannot share graphs, and count it; after `_PATIENCE` of them, drop the shared graphs.
-        The caller raises the exception.
+    def refused(self, function: types.FunctionType) -> NotShared:
+        """Return the exception for a function that cannot share graphs, and count it.  The caller raises the exception.
+
+        After `_PATIENCE` of them, functions that enclose the same functions do not share; if they enclose none, the shared graphs are
+        dropped.
         """
-        self._refused += 1
-        if self._refused >= _PATIENCE:
+        if len(self._refused) >= _MOST_REFUSED:
+            self._refused.clear()
+        inner = _inner(function)
+        self._refused[inner] += 1
+        if not inner and self._refused[inner] >= _PATIENCE:
             self.evict(budget.period)
         return NotShared(is_lasting=True)
+
+
+def _inner(function: types.FunctionType) -> tuple[types.CodeType, ...]:
+    """Return the code of the functions among the enclosing variables of a function.  The functions that `vmap` makes are all of one code,
+    but each encloses a function of the user's.
+    """
+    found: list[types.CodeType] = []
+    for cell in function.__closure__ or ():
+        try:
+            value = cell.cell_contents
+        except ValueError:  # the variable has no value yet
+            continue
+        if type(value) is types.FunctionType:
+            found.append(value.__code__)
+    return tuple(found)
 
 
 def _call(pattern: types.FunctionType, lowering: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

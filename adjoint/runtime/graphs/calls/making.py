@@ -38,7 +38,7 @@ from adjoint.runtime.graphs.reports.ways import (
     VALUE,
 )
 from adjoint.runtime.graphs.running.optimised import Alone, runs_alone
-from adjoint.runtime.process.jitted import parsed_function
+from adjoint.runtime.process.jitted import is_optional, parsed_function
 from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.tensor import Tensor
 
@@ -59,7 +59,7 @@ def make(known: Graphs, template: Template, tensors: Sequence[Tensor], named: An
     """
     begun = time.perf_counter()
     if not known.history.name:
-        known.history.name = title_of(named)
+        known.history.name, known.history.warns = title_of(named), not is_optional(named)
     cause = cause_of(known, template, parameters_of(named))
     found = known.numbers.tried(template, tensors, functools.partial(_made_for_any_number, known, named))
     if found is not None:
@@ -69,10 +69,10 @@ def make(known: Graphs, template: Template, tensors: Sequence[Tensor], named: An
         made, alone = reading
         cause = (READ_AGAIN, cause[1]) if cause[0] is READ else cause
     else:
-        made, alone = _lowered(known, subject_for(known.call, template, named, known.constant))
+        made, alone = _lowered(known, named, subject_for(known.call, template, named, known.constant))
         cause = (SIZES, cause[1]) if alone is not None else cause
     if isinstance(known, SharedGraphs):
-        known.check(_is_plain(made))
+        known.check(named, _is_plain(made))
     known.state.saw(made.guards)
     return kept(known, template, made, cause, shown(template, tensors), begun, alone), template, tensors
 
@@ -84,7 +84,7 @@ def _made_for_any_number(known: Graphs, named: Any, template: Template) -> tuple
     named     the function or Cell
     template  the structure of the arguments, with slots for these numbers
     """
-    return _attempted(known, named, template, functools.partial(_lowered, known))
+    return _attempted(known, named, template, functools.partial(_lowered, known, named))
 
 
 def _made_reading(known: Graphs, named: Any, template: Template, places: Sequence[OutsidePlace]) -> tuple[Lowered, Alone | None] | None:
@@ -134,12 +134,13 @@ def _attempted(
     return found
 
 
-def _lowered(known: Graphs, subject: Subject) -> tuple[Lowered, Alone | None]:
+def _lowered(known: Graphs, named: Any, subject: Subject) -> tuple[Lowered, Alone | None]:
     """Make a graph for a call, by specialising one for any size or else by parsing; return it with its optimised form, None after parsing.
 
     NotShared if the function shares its graphs with others, and making one fails.
 
     known    the cache of the function's graphs
+    named    the function or Cell
     subject  the function and its arguments
     """
     try:
@@ -147,7 +148,7 @@ def _lowered(known: Graphs, subject: Subject) -> tuple[Lowered, Alone | None]:
     except Exception as raised:
         if not isinstance(known, SharedGraphs):
             raise
-        refused = known.refused() if isinstance(raised, CompileError) else NotShared(is_lasting=False)
+        refused = known.refused(named) if isinstance(raised, CompileError) else NotShared(is_lasting=False)
     raise refused  # the error is raised again where the function has graphs of its own
 
 

@@ -24,6 +24,7 @@ from adjoint.runtime.graphs.lowering.symbols import Symbols
 from adjoint.runtime.graphs.lowering.values import Values
 from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.run_time_checks import ShapeOfValues
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Operations"]
@@ -122,7 +123,7 @@ class Operations:
         """Return how many elements of `x` are not 0, which its values decide when the graph runs: the name by which a node asks for it, and
         the size itself, a number if the graph is made for one.
 
-        RuntimeError if the graph cannot be split here: in a branch or a loop, and where sizes or numbers among the arguments differ.
+        ShapeOfValues if the graph cannot be split here: in a branch or a loop, and where sizes or numbers among the arguments differ.
 
         op, why  the operator's name, and why its result's shape depends on values, for the message
         """
@@ -132,7 +133,7 @@ class Operations:
                 return size.name, _size(size)
         if known.counts is None or self._regions.on_a_path():
             where = "in a branch or a loop that a tensor decides" if self._regions.on_a_path() else "here"
-            raise RuntimeError(f"For '{op}', the result's shape depends on values: {why}; {where}, call it outside of the graph.")
+            raise ShapeOfValues(f"For '{op}', the result's shape depends on values: {why}; {where}, call it outside of the graph.")
         place = len(known.counted)
         name, number = f"v{place}", known.counts.known[place] if place < len(known.counts.known) else None
         if number is None and known.counts.exact:

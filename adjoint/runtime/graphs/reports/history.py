@@ -156,6 +156,7 @@ class History:
     name     the function, with the place of its definition
     graphs   the records of the newest graphs; `earlier` is the number of older ones
     parsed   the number of graphs for which the function was parsed
+    warns    False for a function of the library, which has graphs for each function that a program maps or differentiates
     gone     what was read in an object that has been freed, so that a graph was dropped
     """
 
@@ -163,6 +164,7 @@ class History:
     graphs: list[MadeGraph] = field(default_factory=list)
     earlier: int = 0
     parsed: int = 0
+    warns: bool = True
     gone: str = ""
 
     def made(self, cause: Cause, detail: str, arguments: str, seconds: float) -> MadeGraph:
@@ -182,7 +184,7 @@ class History:
         if is_logged():
             print(f"adjoint: {self.name}, graph {made.number}, {1000 * seconds:.1f} ms: {_said(cause, detail)}", file=sys.stderr)
         self.parsed += cause.parsed
-        if cause.parsed and self.parsed == _MANY + 1:
+        if cause.parsed and self.parsed == _MANY + 1 and self.warns:
             log.warning("%s has been made into a graph %d times, and may be slower than without `jit`; the last one took %.1f ms: %s.%s "
                         "`jit_stats` shows all.", self.name, self.parsed, 1000 * seconds, _said(cause, detail),
                         f" {cause.way_out}" if cause.way_out else "")
