@@ -11,6 +11,7 @@ A value is *mapped* if it depends on the example.  What is not mapped is compute
     a cell without hooks                 the same
     if, with a mapped condition          both sides, each only if an example takes it, and a choice for each example
     while, with a mapped condition       rounds until the last example is done; those that are done keep their values
+    the same, with hooks on gradients    a loop over the examples: only those that get there call the hooks
     anything else                        a loop over the examples that runs the node itself:
 
         z = op(x)                        z = for i in range(0, n, 1) carry (z = zeros) { z_i = op(x[i]); yield set_row(z, i, z_i) }
@@ -32,7 +33,7 @@ from adjoint.ir.op import Effect
 from adjoint.ir.ops.batching import repeated
 from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.control import Cell, Differentiated, For, If, While
-from adjoint.ir.ops.host import Apply, Attach
+from adjoint.ir.ops.host import Apply, Attach, Hook, Outputs
 from adjoint.ir.ops.nonzero import NonZero
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.stack import Undef
@@ -155,7 +156,7 @@ class _Batch:
             self._became(node, self._copier.copy(b, node, self._known), mapped=False)
             return
         match op:
-            case If() if not calls:
+            case If() if not calls and not (flags[0] and _is_heard(node)):
                 self._masked_choice(b, node) if flags[0] and _of_tensors(node) else self._choice(b, node)
             case For() if not any(flags[:3]) and not calls:
                 self._loop(b, node, node.operands[:3], node.operands[3:])
@@ -250,7 +251,7 @@ class _Batch:
             mapped = found
         b.nodes += before.nodes
         if not own and any(self._flags(node.regions[0])):
-            if _of_tensors(node):
+            if _of_tensors(node) and not _is_heard(node):
                 self._masked_loop(b, node)
             else:
                 self._became(node, self.loop(b, [node], node.results), mapped=True)
@@ -359,6 +360,12 @@ def _of_tensors(node: Node) -> bool:
     """Return True if a node takes and gives tensors, and its regions use no others from outside."""
     values = (*node.operands, *node.results, *(value for region in node.regions for value in free_of(region)))
     return all(isinstance(value.type, TensorType) for value in values)
+
+
+def _is_heard(node: Node) -> bool:
+    """Return True if callbacks hear gradients of values inside of a node: they may hear none of examples that do not get there."""
+    inside = [inner.op for region in node.regions for inner in walk(region)]
+    return any(isinstance(op, (Hook, Outputs)) or (isinstance(op, Cell) and bool(op.symbol or op.rule)) for op in inside)
 
 
 def _where(b: Builder, condition: Atom, x: Atom, y: Atom) -> Atom:

@@ -197,6 +197,25 @@ def test_callbacks_on_values_and_rules_of_cells() -> None:
         assert events == expected
 
 
+def test_examples_that_do_not_get_to_a_hook_do_not_call_it() -> None:
+    """The gradient of a batch calls a hook in a branch or a loop for the examples that take it, as often as they do."""
+    events: list[float] = []
+    hook = ops.HookBackward(lambda gradient: events.append(gradient[0].item()))
+
+    def branch(x: Tensor) -> Tensor:
+        return hook(x) * 2 if x > 0 else x
+
+    def loop(x: Tensor) -> Tensor:
+        while x < 4:
+            x = hook(x) * 2
+        return x
+
+    for fn, calls in ((branch, [2.0, 2.0]), (loop, [2.0, 2.0, 4.0])):
+        grad(lambda x, fn=fn: vmap(fn)(x).sum())(Tensor([1.0, -1.0 if fn is branch else 5.0, 3.0]))
+        assert sorted(events) == calls
+        events.clear()
+
+
 def test_functions_that_cannot_be_parsed_run_one_by_one() -> None:
     calls: list[Any] = []
 
