@@ -95,6 +95,7 @@ class KernelText:
     places: tuple[tuple[int, int], ...] = ()
     plain: bool = False
     two_forms: bool = False
+    scratch_dtypes: tuple[DType, ...] = ()
 
 
 @cache
@@ -190,6 +191,7 @@ def lower(
         tuple(places),
         kernel.plain,
         kernel.two_forms,
+        kernel.scratch_dtypes(),
     )
 
 

@@ -35,7 +35,7 @@ from adjoint.codegen.errors import NOT_STANDALONE
 from adjoint.codegen.headers import in_order
 from adjoint.codegen.portable import portable_text
 from adjoint.codegen.standalone_hooks import HOOKS
-from adjoint.codegen.standalone_memory import aligned, loop_parts, memory_of
+from adjoint.codegen.standalone_memory import aligned, element_of, loop_parts, memory_of
 from adjoint.codegen.user_names import TAKEN, free, function_name
 from adjoint.foundation.dataclass import dataclass, field
 from adjoint.foundation.diagnostics import Derived, source_line, user_place
@@ -51,13 +51,13 @@ from adjoint.ir.print import Listing, listing
 from adjoint.ir.storage import from_compute
 from adjoint.ir.types import DTYPES, StackType, TensorType, Type
 
-__all__ = ["NO_STEP", "OTHER_LAYOUT", "RANDOM", "TOO_MANY_ROUNDS", "Context", "ExportedFunction", "StandaloneFile", "standalone_file",
-           "used_state"]
+__all__ = ["NO_STEP", "OTHER_LAYOUT", "RANDOM", "TOO_MANY_ROUNDS", "Context", "ExportedFunction", "StandaloneFile", "arena_members",
+           "standalone_file", "used_state"]
 
 RANDOM: Final = "random!"
 """The symbol of the state from which random numbers are drawn: u64[2], the seed and the number of draws."""
 
-_SIZES: Final = {**{dtype.c_name: dtype.size for dtype in DTYPES.values()}, "unsigned char": 1}
+_SIZES: Final = {dtype.c_name: dtype.size for dtype in DTYPES.values()}
 """The bytes of each C type of elements."""
 
 TOO_MANY_ROUNDS: Final = -1
@@ -70,7 +70,7 @@ OTHER_LAYOUT: Final = -3
 class Context:
     """A struct of the caller's that holds state and intermediate values.
 
-    type    its name; its member `arena.bytes` holds intermediate values
+    type    its name; its member `arena` holds intermediate values, see `arena_members`
     header  the file that declares it
     """
 
@@ -113,14 +113,24 @@ class StandaloneFile(NamedTuple):
     prototypes  for each function its declaration, with the comment that says the types of its arguments
     names       for each function its name
     reads       for each function the symbols of state that it takes, in the order of its arguments; none with a context
-    arena       the bytes of memory for intermediate values that the largest function needs
+    arena       for each C type of elements, the bytes of memory for intermediate values that the functions need, one at a time
     """
 
     text: str
     prototypes: list[str]
     names: list[str]
     reads: list[list[str]]
-    arena: int
+    arena: dict[str, int]
+
+
+_MEMBERS: Final = {"double": "f64", "int64_t": "i64", "uint64_t": "u64", "float": "f32", "int32_t": "i32", "uint32_t": "u32",
+                   "int16_t": "i16", "uint16_t": "u16", "int8_t": "i8", "uint8_t": "u8"}
+"""For each C type of elements its array in the arena; the largest elements first, so that a struct has no gaps."""
+
+
+def arena_members(arena: Mapping[str, int]) -> list[str]:
+    """Return the declarations of the arrays that the member `arena` of a context has, without semicolons."""
+    return [f"{element} {member}[{arena[element] // _SIZES[element]}]" for element, member in _MEMBERS.items() if element in arena]
 
 
 def standalone_file(entries: Sequence[ExportedFunction], *, plain: bool = False, context: Context | None = None, fma: bool = False,
@@ -144,7 +154,12 @@ def standalone_file(entries: Sequence[ExportedFunction], *, plain: bool = False,
              *([_STACKS] if any(writer.stacks for writer in writers) else []), *functions, *more]
     text = portable_text(about, parts, fma=fma, libm=libm) if plain else unit_text(about, kernels.headers(), parts, _HEAD)
     return StandaloneFile(text, [writer.prototype for writer in writers], [entry.c_name for entry in entries],
-                          [writer.reads for writer in writers], max(writer.memory.nbytes for writer in writers))
+                          [writer.reads for writer in writers], _largest([writer.memory.arenas for writer in writers]))
+
+
+def _largest(arenas: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """Return the bytes for each C type that are enough for each of several functions."""
+    return {element: max(arena.get(element, 0) for arena in arenas) for element in dict.fromkeys(chain.from_iterable(arenas))}
 
 
 def used_state(function: Function) -> dict[str, bool]:
@@ -236,12 +251,12 @@ class _FunctionText:
         self.kernels, self.context, self.places = kernels, context, dict(entry.places)
         for node in walk(self.function.body):
             _check(node, entry)
-        self.memory = memory_of(self.function, lambda node: kernels.lowered(node).scratch if _has_kernel(node) else (), entry.max_rounds)
+        self.memory = memory_of(self.function, self._scratch, entry.max_rounds)
         self.used = used_state(self.function)
         self.listing = listing(self.function, locations=False)
         self.names: dict[Value, str] = {}
         constants = (place for place in self.places.values() if "->" not in place)
-        self.taken = {*TAKEN, *constants, self.name, "context", "arena", "push", "pop"}
+        self.taken = {*TAKEN, *constants, self.name, "context", "push", "pop"}
         self.lines: list[str] = []
         self.indent = 4
         self.line_shown: tuple[str, str, int] | None = None
@@ -268,20 +283,21 @@ class _FunctionText:
             if self._pointer(atom) != place:
                 self._line(self._copied(place, self._pointer(atom), tensor_type(atom)))
         states = [] if self.context is not None else [
-            f"{'' if self.used[symbol] else 'const '}{_element(type_)} *restrict {self.places[symbol]}" for symbol, type_ in types.items()]
+            f"{'' if self.used[symbol] else 'const '}{element_of(type_)} *restrict {self.places[symbol]}" for symbol, type_ in types.items()]
+        # With a context kernels are inlined, and there gcc 12 and clang 14 take `restrict` for more than it says: see `direct_text`.
+        alone = "*restrict " if self.context is None else "*"
         parameters = [
             *([f"{self.context.type} *context"] if self.context is not None else []),
-            *(f"const {_element(p.type)} *restrict {self.names[p]}" for p in body.params),
+            *(f"const {element_of(p.type)} {alone}{self.names[p]}" for p in body.params),
             *states,
-            *(f"{_element(atom.type)} *restrict {place}" for place, atom in zip(results, body.results, strict=True)),
+            *(f"{element_of(atom.type)} {alone}{place}" for place, atom in zip(results, body.results, strict=True)),
         ]
         title, heading = self._title(types, results), self._heading(parameters)
         self.prototype = "\n".join([*title, heading.replace(" {", ";")])
         self.lines, used = _without_unused(self.lines)
-        arena = ["    unsigned char *const arena = context->arena.bytes;"] if "arena" in used else []
-        context = ["context"] if self.context is not None and not arena else []
+        context = ["context"] if self.context is not None else []
         given = [*context, *(self.names[p] for p in body.params), *([] if self.context is not None else self.places.values()), *results]
-        first = [*(f"    (void){name};" for name in given if name not in used), *arena, *(["    int status;"] if self.fails else [])]
+        first = [*(f"    (void){name};" for name in given if name not in used), *(["    int status;"] if self.fails else [])]
         return "\n".join([*title, heading, *first, *self.lines, "    return 0;", "}\n"])
 
     def _title(self, state: Mapping[str, Type], results: Sequence[str]) -> list[str]:
@@ -307,6 +323,13 @@ class _FunctionText:
     def _heading(self, parameters: Sequence[str]) -> str:
         return f"int {self.name}(" + ",\n    ".join(["", *parameters])[1:] + ") {"
 
+    def _scratch(self, node: Node) -> list[tuple[str, int]]:
+        """Return the C type of the elements and the bytes of each scratch buffer of a node's kernel."""
+        if not _has_kernel(node):
+            return []
+        lowered = self.kernels.lowered(node)
+        return [(dtype.c_name, nbytes) for dtype, nbytes in zip(lowered.scratch_dtypes, lowered.scratch, strict=True)]
+
     # -- names and places -------------------------------------------------------------------------------------------------
     def _name(self, value: Value) -> str:
         """Give a value a name of its own, as it has in the text of the IR, and return it."""
@@ -331,18 +354,18 @@ class _FunctionText:
         elif value in self.memory.states:
             self.names[value] = self.places[self.memory.states[value]]
         else:
-            self._declare(_element(value.type), self._name(value), self.memory.offsets[value], self.memory.size(value))
+            self._declare(element_of(value.type), self._name(value), self.memory.offsets[value], self.memory.size(value))
 
     def _declare(self, element: str, name: str, offset: int, nbytes: int, alignment: str = "") -> None:
         if self.context is not None:
-            bytes_ = f"arena + {offset}" if offset else "arena"
-            self._line(f"{element} *const {name} = ({element} *)(void *){f'({bytes_})' if offset else bytes_};")
+            first = f" + {offset // _SIZES[element]}" if offset else ""
+            self._line(f"{element} *const {name} = context->arena.{_MEMBERS[element]}{first};")
         else:
             self.bytes += nbytes
             self._line(f"static {alignment}{element} {name}[{max(nbytes // _SIZES[element], 1)}];")
 
     def _pointer(self, atom: Atom) -> str:
-        return self.names[atom] if isinstance(atom, Value) else f"&(const {_element(atom.type)}){{{_constant(atom)}}}"
+        return self.names[atom] if isinstance(atom, Value) else f"&(const {element_of(atom.type)}){{{_constant(atom)}}}"
 
     def _number(self, atom: Atom) -> str:
         """Return a C expression for the number that a 0-d tensor holds."""
@@ -421,7 +444,7 @@ class _FunctionText:
         """Return a statement that copies a tensor."""
         if type_.count == 1:
             return f"{_first(to)} = {_first(of)};"
-        return f"memcpy({to}, {of}, {type_.count} * sizeof({_element(type_)}));" if type_.count else ";"
+        return f"memcpy({to}, {of}, {type_.count} * sizeof({element_of(type_)}));" if type_.count else ";"
 
     def _hook(self, node: Node, results: Sequence[str]) -> None:
         self._about(node)
@@ -528,7 +551,7 @@ class _FunctionText:
 
     def _spare(self, param: Value, offset: int) -> str:
         name = self._free(f"next_{identifier(self.listing.names[param])}")
-        self._declare(_element(param.type), name, offset, self.memory.size(param))
+        self._declare(element_of(param.type), name, offset, self.memory.size(param))
         return name
 
     def _moved_from(self, spare: str, place: str, param: Value) -> str:
@@ -559,12 +582,11 @@ class _FunctionText:
         for value in node.results:
             self._define(value, results)
         scratch: list[str] = []
-        for size, offset in zip(lowered.scratch, self.memory.scratch.get(node, ()), strict=True):
+        for (element, size), offset in zip(self._scratch(node), self.memory.scratch.get(node, ()), strict=True):
             scratch.append(self._free("scratch"))
-            self._declare("int64_t" if plain else "unsigned char", scratch[-1], offset, -(-size // 8) * 8, "" if plain else "_Alignas(64) ")
+            self._declare(element, scratch[-1], offset, size, "" if plain else "_Alignas(64) ")
         cast = "" if plain else "(void *)"
-        operands = [f"{cast}{self._pointer(atom)}" for atom in node.operands] + [self.names[value] for value in node.results]
-        operands += [f"(void *){name}" for name in scratch]
+        operands = [f"{cast}{self._pointer(atom)}" for atom in node.operands] + [self.names[value] for value in node.results] + scratch
         for stage in (stage for stage in lowered.stages if stage.units):
             if stage.direct is not None:
                 call = f"{'status = ' if stage.direct.fails else ''}{stage.function}({', '.join(stage.arguments(operands))});"
@@ -653,11 +675,3 @@ def _constant(x: Literal) -> str:
     return Printer().expression(literal(x.value, dtype))[0]
 
 
-def _element(type_: Type) -> str:
-    """Return the C type of the items of a tensor; a stack is made of numbers of 64 bits."""
-    return "int64_t" if isinstance(type_, StackType) else tensor_type_of(type_).dtype.c_name
-
-
-def tensor_type_of(type_: Type) -> TensorType:
-    assert isinstance(type_, TensorType)
-    return type_

@@ -1,7 +1,8 @@
-"""Where the values of a standalone function are: in one arena, in the memory of state, or in the caller's.
+"""Where the values of a standalone function are: in an arena, in the memory of state, or in the caller's.
 
-The arena is one block of memory whose size is known.  A value has its bytes from the node that computes it to the last one that reads it;
-then other values use them.
+There is an arena for each C type of elements: an array whose size is known.  A value has its items from the node that computes it to the last
+one that reads it; then other values of the type use them.  Values of other types never do: compilers take it for granted that a number that is
+written through a pointer to one type is not read through a pointer to another one, and change the order of the two.
 
     y = reshape(x)                y is the memory of x
     w = read @w                   w is the memory of the state, unless @w is written while w is still read: then it is copied
@@ -25,9 +26,9 @@ from adjoint.ir.core import Atom, Function, Literal, Node, Region, Value, free_o
 from adjoint.ir.ops.control import For, If, While, known_rounds
 from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
 from adjoint.ir.ops.state import Read, Write
-from adjoint.ir.types import StackType, TensorType
+from adjoint.ir.types import StackType, TensorType, Type
 
-__all__ = ["ALIGNMENT", "MemoryPlan", "Room", "aligned", "loop_parts", "memory_of"]
+__all__ = ["ALIGNMENT", "MemoryPlan", "Room", "aligned", "element_of", "loop_parts", "memory_of"]
 
 ALIGNMENT: Final = 8
 """Values begin at multiples of this number of bytes in the arena."""
@@ -73,13 +74,13 @@ class MemoryPlan:
     """Where the values of one function are.
 
     roots    for each value the one that owns its memory: itself, or another
-    offsets  for each value that owns memory in the arena, where it begins
+    offsets  for each value that owns memory in an arena, the byte in that of its type where it begins
     states   for each value that is the memory of state, the symbol
     shared   for each value that has the memory of a result, of the function or of a branch, the index of that result
     spares   for each loop: by index of a carried value, where it is kept while the carried values change places
     scratch  for each node, where each scratch buffer of its kernel begins
     rooms    the room of each stack
-    nbytes   the size of the arena
+    arenas   for each C type of elements the bytes of its arena
     """
 
     roots: dict[Value, Value] = field(default_factory=dict)
@@ -89,7 +90,12 @@ class MemoryPlan:
     spares: dict[Node, dict[int, int]] = field(default_factory=dict)
     scratch: dict[Node, list[int]] = field(default_factory=dict)
     rooms: dict[Value, Room] = field(default_factory=dict)
-    nbytes: int = 0
+    arenas: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes of all arenas."""
+        return sum(self.arenas.values())
 
     def root(self, value: Value) -> Value:
         """Return the value that owns the memory of a value."""
@@ -103,10 +109,18 @@ class MemoryPlan:
         return value.type.nbytes
 
 
-def memory_of(function: Function, scratch: Callable[[Node], Sequence[int]], max_rounds: int | None = None) -> MemoryPlan:
+def element_of(type_: Type) -> str:
+    """Return the C type of the items of a tensor; a stack is made of numbers of 64 bits, into which items of any type are copied."""
+    if isinstance(type_, StackType):
+        return "int64_t"
+    assert isinstance(type_, TensorType)
+    return type_.dtype.c_name
+
+
+def memory_of(function: Function, scratch: Callable[[Node], Sequence[tuple[str, int]]], max_rounds: int | None = None) -> MemoryPlan:
     """Return where the values of a function are.
 
-    scratch     returns the bytes of each scratch buffer of a node's kernel
+    scratch     returns the C type of the elements and the bytes of each scratch buffer of a node's kernel
     max_rounds  the largest number of rounds of a loop that keeps values for its gradient and whose rounds are not known
 
     CompileError for such a loop without `max_rounds`.
@@ -229,7 +243,7 @@ def _join(first: Room, second: Room) -> None:
         _join(first.item, second.item)
 
 
-# -- the arena ------------------------------------------------------------------------------------------------------------
+# -- the arenas -----------------------------------------------------------------------------------------------------------
 class _Layout:
     """Finds the place of each value of a function.
 
@@ -243,8 +257,9 @@ class _Layout:
     carried     for each result of a loop, the parameter that holds it while the loop runs
     """
 
-    def __init__(self, function: Function, memory: MemoryPlan, scratch: Callable[[Node], Sequence[int]]):
-        self.memory, self.scratch, self.arena = memory, scratch, Arena()
+    def __init__(self, function: Function, memory: MemoryPlan, scratch: Callable[[Node], Sequence[tuple[str, int]]]):
+        self.memory, self.scratch = memory, scratch
+        self.arenas: dict[str, Arena] = {}
         self.begin: dict[Node, int] = {}
         self.end: dict[Node, int] = {}
         self.accesses: dict[str, list[Node]] = {}
@@ -282,7 +297,17 @@ class _Layout:
 
     def body(self, function: Function) -> None:
         self.block(function.body, _computed(function.body))
-        self.memory.nbytes = self.arena.nbytes
+        self.memory.arenas.update({element: arena.nbytes for element, arena in self.arenas.items() if arena.nbytes})
+
+    def take(self, element: str, nbytes: int) -> int:
+        """Return where free bytes of the arena of a C type begin."""
+        return self.arenas.setdefault(element, Arena()).take(aligned(nbytes))
+
+    def take_for(self, value: Value) -> int:
+        return self.take(element_of(value.type), self.memory.size(value))
+
+    def give_back(self, value: Value, offset: int) -> None:
+        self.arenas[element_of(value.type)].give_back(offset, aligned(self.memory.size(value)))
 
     def block(self, region: Region, direct: Mapping[Value, int], at_end: Callable[[], None] = lambda: None) -> None:
         """Find the places of the values that a region computes.
@@ -295,10 +320,10 @@ class _Layout:
             self.node(region, index, node, direct, active)
             for root in [root for root in active if self.is_dead(root, index, region)]:
                 active.remove(root)
-                self.arena.give_back(self.memory.offsets[root], aligned(self.memory.size(root)))
+                self.give_back(root, self.memory.offsets[root])
         at_end()
         for root in active:
-            self.arena.give_back(self.memory.offsets[root], aligned(self.memory.size(root)))
+            self.give_back(root, self.memory.offsets[root])
 
     def is_dead(self, root: Value, index: int, region: Region) -> bool:
         """Return True if no node of a region after this index uses a value that is in the memory of `root`."""
@@ -310,7 +335,7 @@ class _Layout:
         if value in direct:
             self.memory.shared[value] = direct[value]
             return
-        self.memory.offsets[value] = self.arena.take(aligned(self.memory.size(value)))
+        self.memory.offsets[value] = self.take_for(value)
         active.append(value)
 
     def alias(self, value: Value, other: Atom) -> None:
@@ -350,9 +375,9 @@ class _Layout:
                 else:
                     self.own(value, direct, active)
             if needed := self.scratch(node):
-                offsets = self.memory.scratch[node] = [self.arena.take(aligned(nbytes)) for nbytes in needed]
-                for offset, nbytes in zip(offsets, needed, strict=True):
-                    self.arena.give_back(offset, aligned(nbytes))
+                offsets = self.memory.scratch[node] = [self.take(element, nbytes) for element, nbytes in needed]
+                for offset, (element, nbytes) in zip(offsets, needed, strict=True):
+                    self.arenas[element].give_back(offset, aligned(nbytes))
 
     # -- state ------------------------------------------------------------------------------------------------------------
     def must_copy(self, region: Region, node: Node) -> bool:
@@ -378,6 +403,8 @@ class _Layout:
         given = [self.memory.root(x) for x in node.operands if isinstance(x, Value)]
         held = self.carried.get(root, root)
         if given.count(root) != 1 or self.home.get(held) is not region or root not in self.members:
+            return False
+        if element_of(value.type) != element_of(operand.type):
             return False
         if not self.is_dead(root, index, region):
             return False
@@ -463,9 +490,9 @@ class _Layout:
         for i, (atom, param) in enumerate(zip(body.results, params, strict=True)):
             root = self.memory.root(atom) if isinstance(atom, Value) else None
             if root in carried and root is not self.memory.root(param):
-                spares[i] = self.arena.take(aligned(self.memory.size(param)))
+                spares[i] = self.take_for(param)
         for i, offset in spares.items():
-            self.arena.give_back(offset, aligned(self.memory.size(params[i])))
+            self.give_back(params[i], offset)
 
     def passed(self, body: Region, params: Sequence[Value]) -> dict[Value, int]:
         """Return the values for the next round that can be computed where those of this round are, since nothing reads these any more."""

@@ -27,6 +27,7 @@ from adjoint.codegen.standalone import (
     Context,
     ExportedFunction,
     StandaloneFile,
+    arena_members,
     standalone_file,
 )
 from adjoint.codegen.standalone_hooks import HookField
@@ -170,14 +171,15 @@ class Project:
     def _header(self, made: StandaloneFile) -> str:
         prefix, upper = self.prefix, self.prefix.upper()
         state = sum(field.nbytes for field in self._members)
-        arena = max(-(-made.arena // 8) * 8, 8)
+        arena = sum(made.arena.values())
         processor = "avx2" if self.fma else "baseline"
         bits = "are those of the C library's functions" if self.libm else f"equal those of Python with ADJOINT_CPU={processor}"
         about = (f"{', '.join(made.names)}: made by adjoint\n"
-                 "Arrays are contiguous, in row-major order.  A function returns 0, or a status below.\n"
+                 "Arrays are contiguous, in row-major order; an array of a result overlaps no other one.  A function returns 0, or a status "
+                 "below.\n"
                  f"Nothing is allocated, and nothing is kept outside of the context: several contexts can be used at a time.\n"
                  f"The bits of results {bits}.")
-        size = str(-(-state // 8) * 8 + arena)
+        size = str(max(-(-state // 8) * 8 + arena, 8))
         if self.hooks:  # pointers of a size that is not known here
             size = f"(({size} + {len(self.hooks) + 1} * sizeof(void *) + 7) / 8 * 8)"
         started = [field for field in self._members if self._start(field).startswith("memcpy")]
@@ -191,7 +193,7 @@ class Project:
                   f"#define {upper}_NO_STEP ({NO_STEP})  /* a range with step 0 */",
                   *([f"#define {upper}_OTHER_LAYOUT ({OTHER_LAYOUT})  /* a saved state of another network, or another version of it */"]
                     if self._members else []), ""]
-        lines += ["/* Bytes of the context, and of its parts. */", f"#define {upper}_CONTEXT_SIZE {size}",
+        lines += ["/* Bytes of the context, at most, and of its parts. */", f"#define {upper}_CONTEXT_SIZE {size}",
                   f"#define {upper}_STATE_SIZE {state}", f"#define {upper}_ARENA_SIZE {arena}", ""]
         lines += [*comment("\n".join(["Bytes of numbers in flash and of state in RAM, and multiply-adds of each function:", *table])), ""]
         if self._members:
@@ -202,8 +204,11 @@ class Project:
             for field in self._members:
                 lines.append(f"        {field.declared};  {_remark(f'{field.title}: {field.type}')}")
             lines += ["    } state;"]
-        lines += ["    union {", f"        unsigned char bytes[{upper}_ARENA_SIZE];", "        uint64_t aligned;", "        double number;",
-                  "    } arena;  /* holds intermediate values during a call */"]
+        if arena:
+            lines += ["    struct {  /* holds intermediate values during a call */",
+                      *(f"        {member};" for member in arena_members(made.arena)), "    } arena;"]
+        if not (self._members or arena or self.hooks):
+            lines += ["    uint64_t nothing;"]
         if self.hooks:
             lines += ["    void *user;  /* is given to hooks */",
                       "    struct {  /* hooks, in the order in which Python calls them; NULL does nothing */"]
@@ -220,7 +225,7 @@ class Project:
                       f"void {prefix}_state_save(const {prefix}_context *context, void *bytes);",
                       f"int {prefix}_state_load({prefix}_context *context, const void *bytes, size_t size);", ""]
         for prototype in made.prototypes:
-            lines += [prototype.replace("*restrict ", "*"), ""]
+            lines += [prototype, ""]
         shown = [*self._weights()]
         if shown:
             lines += [f"/* {self.name}_weights.c */", *(f"extern {text.partition(' = ')[0]};" for text in shown), ""]
@@ -296,8 +301,8 @@ int {prefix}_state_load({prefix}_context *context, const void *bytes, size_t siz
 """
 
 _SIZE: Final = """\
-/* The size in the header is that of the struct. */
-typedef char {prefix}_context_size[sizeof({prefix}_context) == {upper}_CONTEXT_SIZE ? 1 : -1];
+/* The struct is not larger than the header says. */
+typedef char {prefix}_context_size[sizeof({prefix}_context) <= {upper}_CONTEXT_SIZE ? 1 : -1];
 """
 
 _CMAKE: Final = """\

@@ -58,9 +58,10 @@ def _ran(name: str, about: str, folder: Path) -> int:
     code, *weights = (_bytes_of(each) for each in made)
     done = subprocess.run([*EMULATOR, program], capture_output=True, text=True, check=False, timeout=600)
     context = re.search(r"_CONTEXT_SIZE (\d+)", header)
+    said = done.stdout + done.stderr  # the emulator writes what a program prints to its standard error
     print(f"{NAME}, {name} ({about}): {code} bytes of code, {sum(weights)} of constants, {context[1] if context else 0} of context",
-          *(f"    {line}" for line in (done.stdout + done.stderr).splitlines()), sep="\n", flush=True)
-    return int(done.returncode != 0 or f"{name}: equal\n" not in done.stdout)
+          *(f"    {line}" for line in said.splitlines()), sep="\n", flush=True)
+    return int(done.returncode != 0 or f"{name}: equal\n" not in said)
 
 
 def _bytes_of(made: Path) -> int:

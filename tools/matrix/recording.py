@@ -32,7 +32,14 @@ from op_cases import Kernels, cases, lowered_cases  # noqa: E402  # found on `sy
 from programs import PROGRAMS  # noqa: E402  # found on `sys.path`, set above
 
 import adjoint as ms  # noqa: E402  # after `sys.path`
-from adjoint.codegen.standalone import RANDOM, Context, ExportedFunction, standalone_file, used_state  # noqa: E402  # after `sys.path`
+from adjoint.codegen.standalone import (  # noqa: E402  # after `sys.path`
+    RANDOM,
+    Context,
+    ExportedFunction,
+    arena_members,
+    standalone_file,
+    used_state,
+)
 from adjoint.foundation.diagnostics import CompileError  # noqa: E402  # after `sys.path`
 from adjoint.ir.core import Module, Value  # noqa: E402  # after `sys.path`
 from adjoint.ir.ops.statistics import Statistics  # noqa: E402  # after `sys.path`
@@ -190,8 +197,8 @@ def write_bundle(folder: Path, number: int, recorded: Sequence[Recorded], first:
             members.append(f"        {_element(each.state[symbol])} {member}[{max(each.state[symbol].size, 1)}];")
         entries.append(replace(each.entry, name=f"p{first + place}_{each.entry.c_name}", places=places))
     made = standalone_file(entries, plain=True, context=Context(f"{name}_context", f"{name}.h"), fma=fma)
-    header = _CONTEXT.format(name=name, members="\n".join(members or ["        char none;"]), bytes=max(made.arena, 1),
-                             prototypes="\n".join(made.prototypes).replace("*restrict ", "*"))
+    header = _CONTEXT.format(name=name, members="\n".join(members or ["        char none;"]), prototypes="\n".join(made.prototypes),
+                             arena="\n".join(f"        {member};" for member in arena_members(made.arena) or ["char none"]))
     tests = [_test(each, entry) for each, entry in zip(recorded, entries, strict=True)]
     calls = [f"    failed += test_{name}();" for name in made.names]
     main = ["int main(void) {", "    int failed = 0;", *calls,
@@ -209,10 +216,8 @@ typedef struct {{
     struct {{
 {members}
     }} state;
-    union {{
-        unsigned char bytes[{bytes}];
-        uint64_t aligned;
-        double number;
+    struct {{
+{arena}
     }} arena;
 }} {name}_context;
 

@@ -465,6 +465,10 @@ class Kernel:
         """Return the bytes of each scratch buffer."""
         return tuple(buffer.type.nbytes for buffer in self._scratch)
 
+    def scratch_dtypes(self) -> tuple[DType, ...]:
+        """Return the dtype of each scratch buffer."""
+        return tuple(buffer.dtype for buffer in self._scratch)
+
     # Inside.
 
     @property
