@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from adjoint.codegen import recipes
+from adjoint.codegen.standalone_memory import ValueLayout
 from adjoint.foundation import ownership
 from adjoint.ir.ops.arithmetic import Mul, Sub
 from adjoint.ir.ops.fused import FusedKernel
@@ -38,6 +39,7 @@ SEAMS: dict[str, tuple[Any, str]] = {
     "C of sub": (Sub, "scalar"),
     "C of mul": (Mul, "scalar"),
     "recipes": (recipes, "families"),  # the table of kernels for all sizes
+    "end of a value in C": (ValueLayout, "is_dead"),  # after which its memory in an exported function is another's
     "part of an arena": (buffers.Arena, "take"),  # which bytes a value of a plan gets
     "allocator": (Machine, "allocator"),  # the memory of each run of a plan
     "holders": (ownership, "holders"),  # who else holds memory that may be written in place

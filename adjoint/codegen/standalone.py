@@ -283,7 +283,8 @@ class _FunctionText:
             if self._pointer(atom) != place:
                 self._line(self._copied(place, self._pointer(atom), tensor_type(atom)))
         states = [] if self.context is not None else [
-            f"{'' if self.used[symbol] else 'const '}{element_of(type_)} *restrict {self.places[symbol]}" for symbol, type_ in types.items()]
+            f"{'' if self.used[symbol] else 'const '}{element_of(type_)} *restrict {self.places[symbol]}"
+            for symbol, type_ in types.items()]
         # With a context kernels are inlined, and there gcc 12 and clang 14 take `restrict` for more than it says: see `direct_text`.
         alone = "*restrict " if self.context is None else "*"
         parameters = [

@@ -1,7 +1,7 @@
 """Where the values of a standalone function are: in an arena, in the memory of state, or in the caller's.
 
-There is an arena for each C type of elements: an array whose size is known.  A value has its items from the node that computes it to the last
-one that reads it; then other values of the type use them.  Values of other types never do: compilers take it for granted that a number that is
+There is an arena for each C type of elements: an array whose size is known.  A value has its items from the node that computes it to the
+last one that reads it; then other values of the type use them.  Values of other types never do: compilers take it that a number that is
 written through a pointer to one type is not read through a pointer to another one, and change the order of the two.
 
     y = reshape(x)                y is the memory of x
@@ -28,7 +28,7 @@ from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.types import StackType, TensorType, Type
 
-__all__ = ["ALIGNMENT", "MemoryPlan", "Room", "aligned", "element_of", "loop_parts", "memory_of"]
+__all__ = ["ALIGNMENT", "MemoryPlan", "Room", "ValueLayout", "aligned", "element_of", "loop_parts", "memory_of"]
 
 ALIGNMENT: Final = 8
 """Values begin at multiples of this number of bytes in the arena."""
@@ -126,7 +126,7 @@ def memory_of(function: Function, scratch: Callable[[Node], Sequence[tuple[str, 
     CompileError for such a loop without `max_rounds`.
     """
     memory = MemoryPlan(rooms=_Rooms(max_rounds).of(function))
-    _Layout(function, memory, scratch).body(function)
+    ValueLayout(function, memory, scratch).body(function)
     return memory
 
 
@@ -244,7 +244,7 @@ def _join(first: Room, second: Room) -> None:
 
 
 # -- the arenas -----------------------------------------------------------------------------------------------------------
-class _Layout:
+class ValueLayout:
     """Finds the place of each value of a function.
 
     begin, end  for each node its number in the order of the program, and the number after those inside of it

@@ -175,8 +175,8 @@ class Project:
         processor = "avx2" if self.fma else "baseline"
         bits = "are those of the C library's functions" if self.libm else f"equal those of Python with ADJOINT_CPU={processor}"
         about = (f"{', '.join(made.names)}: made by adjoint\n"
-                 "Arrays are contiguous, in row-major order; an array of a result overlaps no other one.  A function returns 0, or a status "
-                 "below.\n"
+                 "Arrays are contiguous, in row-major order; an array of a result overlaps no other one.\n"
+                 "A function returns 0, or a status below.\n"
                  f"Nothing is allocated, and nothing is kept outside of the context: several contexts can be used at a time.\n"
                  f"The bits of results {bits}.")
         size = str(max(-(-state // 8) * 8 + arena, 8))

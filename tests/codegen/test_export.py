@@ -18,6 +18,9 @@ import adjoint as ms
 from adjoint import Tensor, nn, ops
 from adjoint.codegen.toolchain import Toolchain
 from adjoint.foundation.diagnostics import CompileError
+from adjoint.ir.parse import parse_module
+from tests.exported_memory import overlaps_of
+from tests.seams import plant
 
 needs_gcc = pytest.mark.skipif(Toolchain.find() is None or shutil.which("gcc") is None, reason="there is no gcc")
 STRICT = ("gcc", "-std=c99", "-O1", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror")
@@ -256,6 +259,34 @@ def test_values_that_change_places_in_a_loop_do_not_overlap(tmp_path: Path) -> N
     """One that waits for its place is in no memory of a value that the round has computed and not yet moved."""
     ms.export(settle, Tensor(np.array([1.0, 2.0, 3.0], np.float32)), file_name=str(tmp_path / "settle"))
     assert ran(tmp_path, "settle") == "settle: equal\n"
+
+
+STEPS = """
+param @w: f32[3]
+
+func @f(x: f32[3], n: i64) -> (f32[3], i64[3]) {
+  w: f32[3] = read @w
+  a: f32[3] = sin(x)
+  i: i64[3] = cast(a, to=i64)
+  r: f32[3] = reshape(a, to=f32[3])
+  y: f32[3], z: f32[3] = for k in range(0_i64, n, 1_i64) carry (c: f32[3] = w, d: f32[3] = x) {
+    e: f32[3] = add(c, r)
+    g: f32[3] = mul(e, d)
+    yield d, g
+  }
+  write! @w(z)
+  s: f32[3] = add(y, w)
+  j: i64[3] = add(i, n)
+  return s, j
+}"""
+
+
+def test_no_value_is_written_over_while_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a program with a loop, state that is read and written, and numbers of two types; `make export` checks all programs."""
+    function = parse_module(STEPS).functions["f"]
+    assert overlaps_of(function) == []
+    plant(monkeypatch, "end of a value in C", lambda _: lambda self, root, index, region: True)
+    assert any("which is needed later" in wrong for wrong in overlaps_of(function))
 
 
 def test_what_c_cannot_have_leaves_no_file(tmp_path: Path) -> None:

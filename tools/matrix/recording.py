@@ -27,6 +27,7 @@ import numpy as np
 HERE = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(HERE), str(HERE / "tests")]
 
+from exported_memory import overlaps_of  # noqa: E402  # found on `sys.path`, set above
 from networks import NETWORKS  # noqa: E402  # found on `sys.path`, set above
 from op_cases import Kernels, cases, lowered_cases  # noqa: E402  # found on `sys.path`, set above
 from programs import PROGRAMS  # noqa: E402  # found on `sys.path`, set above
@@ -135,6 +136,8 @@ def _one(title: str, module: Module, symbol: str, state: Any, inputs: Sequence[A
     results = names or [x.hint if isinstance(x, Value) else "result" for x in module.functions[symbol].body.results]
     entry = ExportedFunction(function, module.params, results, max_rounds=MAX_ROUNDS)
     standalone_file([entry], plain=True)  # an error is that of this function
+    if overlaps := overlaps_of(function, MAX_ROUNDS):
+        raise AssertionError(f"{title}: {overlaps}")
     whole = inlined if module.hosts else module  # functions with a `bprop` of their own are Python outside of C
     loaded = load_ir(print_module(whole), state={name: ms.Tensor(x.asnumpy().copy(), x.dtype) for name, x in state.items()})
     before = {name: _stored(x).copy() for name, x in loaded.state.items()}

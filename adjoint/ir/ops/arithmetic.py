@@ -213,7 +213,7 @@ class FloorDiv(Binary):
         if x.dtype.is_integer:
             divisor = _safe_divisor(k, x, y)
             if x.dtype.kind == "u":
-                return k.select(k.equal(y, 0), 0, x / divisor)
+                return k.select(k.equal(y, 0), 0, k.let(x / divisor, "quotient"))
             rest, quotient = k.let(x % divisor, "rest"), k.let(x / divisor, "quotient")
             quotient = k.select(_signs_differ(k, rest, divisor), quotient - 1, quotient)
             return k.select(k.equal(y, 0), 0, k.select(k.equal(y, -1), -x, quotient))

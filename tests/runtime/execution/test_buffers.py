@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from programs import PROGRAMS
 
 import adjoint as ms
 from adjoint import Tensor, nn, ops
@@ -14,6 +17,9 @@ from adjoint.ir.plan import Plan, Straight
 from adjoint.ir.types import TensorType
 from adjoint.runtime.execution import buffers
 from adjoint.runtime.execution.planning import planned
+from adjoint.runtime.memory.machine import ffi
+from adjoint.runtime.memory.watching import Observation, observed
+from tests.outcomes import compiled
 from tests.runtime.graphs_by_hand import T, function, made, same
 from tests.seams import plant
 
@@ -183,3 +189,31 @@ def test_a_launch_without_a_kernel_runs_beside_those_that_have_one(monkeypatch: 
 
     monkeypatch.setattr(tables, "plan_for", lambda op, types: Without if op.name == "tanh" else original(op, types))
     same(function(made(text))(T(1, 2, 3)), expected)
+
+
+def test_kernels_get_results_apart_from_their_operands() -> None:
+    """The C of kernels says `restrict` of all pointers but those that an op computes in place; so nothing else may overlap."""
+    wrong: list[str] = []
+
+    def look(launched: Observation) -> None:
+        types = [*launched.operand_types, *launched.result_types]
+        spans = [(int(ffi.cast("uintptr_t", ffi.cast("char *", launched.buffers[i]))), t.nbytes) for i, t in enumerate(types)]
+        count = len(launched.operand_types)
+        in_place = getattr(launched.op, "in_place", {})
+        for i, (begin, size) in enumerate(spans[count:]):
+            for j, (other, length) in enumerate(spans[: count + i]):
+                allowed = j < count and in_place.get(i) == j and begin == other
+                if begin < other + length and other < begin + size and launched.op is not None and not allowed:
+                    wrong.append(f"{launched.op.name}: result {i} and {'operand' if j < count else 'result'} {j % count}")
+        launches.append(launched.op)
+
+    launches: list[object] = []
+    with observed(look), contextlib.redirect_stdout(io.StringIO()):
+        for program in [*PROGRAMS.values()][::150]:
+            if program.raises is None and program.refused is None:
+                call = compiled(program.make())
+                arguments, keywords = program.arguments()
+                call(*arguments, **keywords)
+                if program.wrt is not None:
+                    ms.grad(call, program.wrt)(*arguments, **keywords)
+    assert wrong == [] and len(launches) > 30
