@@ -33,7 +33,6 @@ def main(epochs=3):
         optimizer(gradients)
         return value
 
-    OUT.mkdir(parents=True, exist_ok=True)
     first = Tensor(images[:BATCH]), Tensor(labels[:BATCH])
     ms.export(step, *first, file_name=str(OUT / "lenet"), also={"predict": (net, Tensor(test_images[:1]))}, force=True)
     shuffle = np.random.default_rng(2)

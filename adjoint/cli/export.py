@@ -44,6 +44,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-steps", type=int, help="the largest number of rounds of a loop that keeps values for its gradient")
     parser.add_argument("--fma", action="store_true", help="fuse products and sums: the bits of ADJOINT_CPU=avx2")
     parser.add_argument("--libm", action="store_true", help="call the functions of <math.h>, whose bits differ from library to library")
+    parser.add_argument("--storage", choices=("float32", "float16"), default="float32",
+                        help="float16: Parameters that nothing changes take half the flash")
     parser.add_argument("--force", action="store_true", help="overwrite files that exist")
     parser.add_argument("--seed", type=int, default=0, help="of the numbers in the test")
     parser.set_defaults(act=act)
@@ -85,13 +87,12 @@ def _export(chosen: argparse.Namespace) -> list[str]:
         given = inputs_of(types, chosen.seed)
         check_count(other, one, given)
         also[called] = (other, *given)
-    folder = Path(chosen.output)
-    before = {place for place in (folder, *folder.parents) if place.exists()}
-    folder.mkdir(parents=True, exist_ok=True)
+    file_name = str(Path(chosen.output) / (chosen.name or name.rpartition(".")[2]))
     try:
         with raising():
-            return exported(target, inputs, str(folder / (chosen.name or name.rpartition(".")[2])), gradient=chosen.gradient, also=also,
-                            prefix=chosen.prefix, max_steps=chosen.max_steps, fma=chosen.fma, libm=chosen.libm, force=chosen.force)
+            return exported(target, inputs, file_name, gradient=chosen.gradient, also=also, prefix=chosen.prefix,
+                            max_steps=chosen.max_steps, fma=chosen.fma, libm=chosen.libm, storage=chosen.storage,
+                            force=chosen.force)
     except Raised as raised:
         cause = raised.__cause__
         if isinstance(cause, OSError):
@@ -99,10 +100,6 @@ def _export(chosen: argparse.Namespace) -> list[str]:
         if isinstance(cause, (ValueError, TypeError)) and str(cause).startswith(_OURS):
             raise Wrong(_own(cause)) from None
         raise
-    finally:
-        for place in (folder, *folder.parents):
-            if place not in before and not any(place.iterdir()):
-                place.rmdir()
 
 
 def _function(text: str) -> tuple[str, str, str]:

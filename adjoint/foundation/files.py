@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
 __all__ = ["put_new", "write_file", "write_files"]
 
@@ -55,7 +56,7 @@ def put_new(temporary: str, path: str) -> None:
 
 
 def write_files(contents: Mapping[str, bytes], *, force: bool, owner: str) -> None:
-    """Write several files, or none: all under other names first, then renamed.
+    """Write several files, or none: all under other names first, then renamed.  Folders are made where there are none.
 
     contents  by path
     force     whether files that exist are overwritten; False: FileExistsError
@@ -68,16 +69,25 @@ def write_files(contents: Mapping[str, bytes], *, force: bool, owner: str) -> No
         raise FileExistsError(f"For '{owner}', {', '.join(map(repr, there))} {'exist' if len(there) > 1 else 'exists'} already: "
                               f"force=True (`adjoint {owner} --force`) overwrites, or give another name or folder.")
     waiting: list[tuple[str, str]] = []
+    made: list[Path] = []
 
     def later(temporary: str, path: str) -> None:
         waiting.append((temporary, path))
 
     try:
+        for folder in dict.fromkeys(Path(path).parent for path in contents):
+            for each in reversed([one for one in (folder, *folder.parents) if not one.exists()]):
+                each.mkdir(exist_ok=True)
+                made.append(each)
         for path, content in contents.items():
             write_file(path, [content], later)
         while waiting:
             os.replace(*waiting[0])
             del waiting[0]
+        made.clear()
     finally:
         for temporary, _ in waiting:
             os.unlink(temporary)
+        for folder in reversed(made):
+            if not any(folder.iterdir()):
+                folder.rmdir()

@@ -7,7 +7,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,14 +18,15 @@ from adjoint.codegen.errors import NOT_STANDALONE
 from adjoint.codegen.standalone_hooks import HOOKS
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Module, Node, symbol_like, tensor_type, walk
+from adjoint.ir.ops.conversion import Cast
 from adjoint.ir.ops.host import Apply, Observe
 from adjoint.ir.ops.state import Read, Write
-from adjoint.ir.types import TensorType
+from adjoint.ir.types import F16, F32, TensorType, tensor
 from adjoint.passes.rebuild import Known, Rewriter, became
 from adjoint.runtime.graphs.graph import Graph, HookCall, StateAccess
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["ExportedGraph", "without_hooks"]
+__all__ = ["ExportedGraph", "stored_as_halves", "without_hooks"]
 
 
 class ExportedGraph(Rewriter):
@@ -43,7 +45,7 @@ class ExportedGraph(Rewriter):
         self._graph = graph
         self.values: dict[str, Tensor] = dict(graph.state)
         self.keys: dict[str, Any] = {symbol: id(tensor) for symbol, tensor in graph.state.items()}
-        self.titles = {symbol: symbol for symbol in graph.state}
+        self.titles = {symbol: re.sub(r"^_(?=\d)", "", symbol) for symbol in graph.state}  # a layer of a list is called by its number
         self._types: dict[str, TensorType] = dict(graph.module.params)
         self._symbols: dict[Any, list[str]] = {}
         functions = {name: replace(f, body=self.body(f.body)) for name, f in graph.module.functions.items()}
@@ -103,6 +105,31 @@ class ExportedGraph(Rewriter):
         while symbol in self._types:
             symbol, count = f"{base}.{count}", count + 1
         return symbol
+
+
+class _Halves(Rewriter):
+    """Copies a function that reads some parameters as float16, and computes with them in float32.
+
+    w: f32[3] = read @w        w.1: f16[3] = read @w
+                               w: f32[3] = cast(w.1, to=f32)
+    """
+
+    def __init__(self, types: Mapping[str, TensorType]):
+        self._types = types
+
+    def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
+        if not isinstance(node.op, Read) or node.op.symbol not in self._types:
+            return None
+        (value,) = node.results
+        stored = b.emit_node(Read(node.op.symbol, (self._types[node.op.symbol],)), [], hint=value.hint).result
+        return [b.emit_node(Cast(F32), [stored], hint=value.hint).result]
+
+
+def stored_as_halves(module: Module, symbols: Collection[str]) -> Module:
+    """Return a module in which these parameters, which nothing writes, are float16 in the place of float32."""
+    types = {symbol: tensor(F16, type_.sizes) for symbol, type_ in module.params.items() if symbol in symbols}
+    functions = {name: replace(f, body=_Halves(types).body(f.body)) for name, f in module.functions.items()}
+    return Module({**module.params, **types}, module.hosts, functions)
 
 
 class _WithoutHooks(Rewriter):

@@ -13,12 +13,14 @@ from adjoint.codegen.standalone import RANDOM, ExportedFunction, used_state
 from adjoint.codegen.standalone_hooks import HOOKS, HookField, hook_declaration, hook_name
 from adjoint.codegen.standalone_project import OWN_NAMES, Project, RecordedCall, StateField
 from adjoint.codegen.user_names import TAKEN, free, is_identifier, local_name
+from adjoint.common.dtype import float16
 from adjoint.foundation.dataclass import dataclass
 from adjoint.foundation.files import write_files
 from adjoint.ir.core import Node, Value, walk
 from adjoint.ir.ops.random import KEY
 from adjoint.ir.print import print_module
 from adjoint.ir.storage import from_compute
+from adjoint.ir.types import F32
 from adjoint.nn.optim.optimizer import Optimizer
 from adjoint.passes.schedule import STANDALONE
 from adjoint.runtime.cells.cell import Cell
@@ -31,7 +33,7 @@ from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.random import RandomStream, drawn_from, of_process
 from adjoint.runtime.tensor.structure import leaves
 from adjoint.runtime.tensor.tensor import Tensor
-from adjoint.train.exported_graph import ExportedGraph, without_hooks
+from adjoint.train.exported_graph import ExportedGraph, stored_as_halves, without_hooks
 
 __all__ = ["export", "exported"]
 
@@ -41,13 +43,13 @@ Array = np.ndarray[Any, Any]
 
 def export(net: Cell | Callable[..., Any], *inputs: Any, file_name: str, file_format: str = "C", gradient: bool = False,
            also: Mapping[str, Sequence[Any]] | None = None, prefix: str | None = None, max_steps: int | None = None, fma: bool = False,
-           libm: bool = False, force: bool = False, **kwargs: Any) -> None:
+           libm: bool = False, storage: str = "float32", force: bool = False, **kwargs: Any) -> None:
     """Write a network, a function of tensors or a training step as C99 that needs neither Python nor this package.
 
     net          a Cell or a function.  A Cell is taken as it is without training, unless an optimiser is part of it
     inputs       the arguments: tensors of the sizes that the C has, and numbers, which are constants in C
     file_name    where the files go: `folder/net` gives `net.h`, `net.c`, `net_test.c`, `CMakeLists.txt` in the folder, and
-        `net_weights.c` if there are parameters
+        `net_weights.c` if there are parameters.  The folder is made if needed
     file_format  "C"
     gradient     True: there is also a function that returns the result and its gradients, by floating arguments and trained parameters, of
         the network as it is in training
@@ -57,6 +59,9 @@ def export(net: Cell | Callable[..., Any], *inputs: Any, file_name: str, file_fo
         it C returns a status
     fma          True: products and sums are fused, and the bits are those of ADJOINT_CPU=avx2; else those of ADJOINT_CPU=baseline
     libm         True: elementary functions are those of <math.h>: a smaller program, whose bits depend on the C library
+    storage      "float16": float32 Parameters that no function changes are kept as float16, in half the flash, and converted in the arena
+        when they are used: the bits are those of a network whose Parameters were rounded so.  Others stay as they are: small updates
+        would be lost in them
     force        True: files that exist are overwritten
 
     The C functions have a pointer to a context as first argument, then one for each tensor and each result: contiguous arrays in row-major
@@ -76,11 +81,12 @@ def export(net: Cell | Callable[..., Any], *inputs: Any, file_name: str, file_fo
     for name, value in kwargs.items():
         if value is not None:
             raise ValueError(f"For 'export', the argument {name!r} is one of MindSpore's other formats, and has no meaning for C.")
-    exported(net, inputs, file_name, gradient=gradient, also=also, prefix=prefix, max_steps=max_steps, fma=fma, libm=libm, force=force)
+    exported(net, inputs, file_name, gradient=gradient, also=also, prefix=prefix, max_steps=max_steps, fma=fma, libm=libm, storage=storage,
+             force=force)
 
 
 def exported(net: Any, inputs: Sequence[Any], file_name: str, *, gradient: bool, also: Mapping[str, Sequence[Any]] | None,
-             prefix: str | None, max_steps: int | None, fma: bool, libm: bool, force: bool) -> list[str]:
+             prefix: str | None, max_steps: int | None, fma: bool, libm: bool, storage: str, force: bool) -> list[str]:
     """Write a program as C, and return the paths of its files: see `export`."""
     if not isinstance(net, Cell) and (not callable(net) or isinstance(net, type)):
         raise TypeError(f"For 'export', the argument 'net' must be a Cell or a function, but got {net!r} of type {type(net).__name__}.")
@@ -91,6 +97,8 @@ def exported(net: Any, inputs: Sequence[Any], file_name: str, *, gradient: bool,
             raise TypeError(f"For 'export', the argument {name!r} must be a bool, but got {value!r} of type {type(value).__name__}.")
     if max_steps is not None and (not isinstance(max_steps, int) or isinstance(max_steps, bool) or max_steps < 1):
         raise ValueError(f"For 'export', the argument 'max_steps' must be an int of at least 1, but got {max_steps!r}.")
+    if storage not in ("float32", "float16"):
+        raise ValueError(f"For 'export', the argument 'storage' must be 'float32' or 'float16', but got {storage!r}.")
     path = Path(file_name.removesuffix(".c"))
     symbols = _prefix(path.name if prefix is None else prefix, of_files=prefix is None)
     own = _own_name(net)
@@ -104,7 +112,7 @@ def exported(net: Any, inputs: Sequence[Any], file_name: str, *, gradient: bool,
         if isinstance(x, Description):
             raise ValueError(f"For 'export', an input of shape {list(x.shape)} has sizes that are not known, but arrays in C are of fixed "
                              "size: give a Tensor. For another batch export the function once more, under another name: `also=`.")
-    texts = _Program(path.name, symbols, functions, max_steps).project(fma, libm).texts()
+    texts = _Program(path.name, symbols, functions, max_steps, halves=storage == "float16").project(fma, libm).texts()
     files = {str(path.parent / name): text.encode() for name, text in texts.items()}
     write_files(files, force=force, owner="export")
     return [*files]
@@ -168,6 +176,7 @@ class _Made:
     results   the names of its results
     trained   the symbols that C code outside of the functions may change: those of gradients
     module    the IR without cells and gradients in it
+    values    the tensors that symbols refer to, as they are stored
     hooks     for each symbol of hooks its key
     """
 
@@ -175,7 +184,18 @@ class _Made:
                  trained: frozenset[str] = frozenset()):
         self.name, self.state, self.results, self.inputs, self.trained = name, state, results, inputs, trained
         self.module = STANDALONE.run(state.module)
+        self.values = dict(state.values)
         self.hooks: dict[str, Any] = {}
+
+    def halve(self, symbols: Sequence[str]) -> None:
+        """Store parameters as float16; ValueError for one with a number that is too large."""
+        self.module = stored_as_halves(self.module, symbols)
+        for symbol in symbols:
+            value = self.values[symbol]
+            rounded = self.values[symbol] = value.astype(float16)
+            if not np.array_equal(np.isfinite(rounded.asnumpy()), np.isfinite(value.asnumpy())):
+                raise ValueError(f"For 'export', the Parameter {self.state.titles[symbol]!r} has numbers beyond 65504, the largest "
+                                 "float16: leave storage='float16' out, or scale it.")
 
     def hook(self, node: Node) -> Any:
         """Return a key of the hook that a node calls: equal for the same hook in other functions."""
@@ -194,14 +214,19 @@ class _Program:
     prefix     begins all symbols in C
     functions  the functions
     max_steps  the largest number of rounds of a loop that keeps values for its gradient
+    halves     whether float32 Parameters that no function changes are stored as float16
     """
 
-    def __init__(self, name: str, prefix: str, functions: Sequence[_Wanted], max_steps: int | None):
+    def __init__(self, name: str, prefix: str, functions: Sequence[_Wanted], max_steps: int | None, halves: bool = False):
         self.name, self.prefix, self.max_steps = name, prefix, max_steps
         self.made = [_made(function) for function in functions]
         self.fields: dict[Any, StateField] = {}
         changed = {made.state.keys.get(symbol, symbol) for made in self.made
                    for symbol, written in used_state(made.module.functions[made.symbol]).items() if written or symbol in made.trained}
+        if halves:
+            for made in self.made:
+                made.halve([symbol for symbol, value in made.state.values.items() if made.state.keys[symbol] not in changed
+                            and isinstance(value, Parameter) and value.dtype is F32 and value.size > 1])
         taken = {*TAKEN, *(made.name for made in self.made), *(f"{made.name}_" for made in self.made)}
         self.hooks: dict[Any, HookField] = {}
         names = set(TAKEN)
@@ -223,7 +248,7 @@ class _Program:
         if symbol == RANDOM:
             start = np.array([of_process.seed % 2**64, of_process.draws], np.uint64)
             return StateField(name, "random numbers, the seed and how many were drawn", KEY, start, False)
-        value, type_ = made.state.values[symbol], made.state.module.params[symbol]
+        value, type_ = made.values[symbol], made.module.params[symbol]
         is_setting = isinstance(value, Parameter) and type_.count == 1  # C code may set it: a learning rate
         return StateField(name, made.state.titles[symbol], type_, _stored(value), constant and not is_setting)
 
@@ -241,7 +266,7 @@ class _Program:
 
     def _calls(self) -> list[RecordedCall]:
         """Return calls of all functions with their results here: twice if they change state.  The user's state stays as it is."""
-        now = {key: Tensor(np.array(value.asnumpy()), value.dtype) for made in self.made for symbol, value in made.state.values.items()
+        now = {key: Tensor(np.array(value.asnumpy()), value.dtype) for made in self.made for symbol, value in made.values.items()
                for key in [made.state.keys[symbol]] if key in self.fields}
         stream = RandomStream(of_process.seed)
         stream.draws = of_process.draws

@@ -97,6 +97,58 @@ def test_numbers_of_each_dtype(tmp_path: Path) -> None:
 
 
 @needs_gcc
+@pytest.mark.skipif("-mfma" not in of_this_processor(), reason="the processor has no fused multiply-add")
+def test_fused_products_and_functions_of_the_c_library(tmp_path: Path) -> None:
+    """With `fma` the bits are those of avx2, here as with AVX-512; a processor without it is refused.  With `libm` numbers are near."""
+    ms.set_seed(1)
+    net, x = nn.SequentialCell(nn.Dense(30, 8), nn.Tanh()), Tensor(np.linspace(-1, 1, 30, dtype=np.float32)[None])
+    for name in ("fused", "called"):
+        ms.export(net, x, file_name=str(tmp_path / name / "net"), fma=name == "fused", libm=name == "called")
+
+    def compiled(name: str, *flags: str) -> str:
+        sources = sorted((tmp_path / name).glob("*.c"))
+        program = tmp_path / name / "test"
+        made = subprocess.run([*STRICT, *flags, *sources, "-lm", "-o", program], capture_output=True, text=True, check=False)
+        return made.stderr if made.returncode else subprocess.run([program], capture_output=True, text=True, check=True).stdout
+
+    assert compiled("fused", "-mavx2", "-mfma") == "net: equal\n"
+    assert "the processor has no fused multiply-add of float: set it to 0" in compiled("fused")
+    assert compiled("fused", "-DADJOINT_FMA=0") == "net: equal but for rounding\n"
+    text = (tmp_path / "called" / "net.c").read_text()
+    assert " tanhf(" in text and "adjoint_tanh" not in text
+    assert compiled("called").startswith("net: equal")
+
+
+@needs_gcc
+def test_weights_are_stored_as_float16(tmp_path: Path) -> None:
+    """The bits are those of a network with rounded Parameters.  What learns stays float32, and numbers that are too large are refused."""
+    net, scores = network().set_train(False), np.zeros((1, 3), np.float32)
+    learnt = net[4].trainable_params()
+    descent = nn.SGD(learnt, 0.1)
+    slope = ms.value_and_grad(lambda x: net(x).sum(), None, learnt)
+
+    def learn(x: Any) -> Any:
+        value, gradients = slope(x)
+        descent(gradients)
+        return value
+
+    ms.export(net, Tensor(IMAGE), file_name=str(tmp_path / "net"), storage="float16")
+    header = (tmp_path / "net.h").read_text()
+    assert "extern const uint16_t net_v4_weight[96];" in header and "float net_" not in header
+    ms.export(learn, Tensor(IMAGE), file_name=str(tmp_path / "more" / "net2"), storage="float16")
+    assert ran(tmp_path / "more", "net2") == "net2: equal\n"
+    header = (tmp_path / "more" / "net2.h").read_text()
+    assert "extern const uint16_t net2_v0_weight[18];" in header and "        float v4_weight[96];" in header
+    for parameter in net.get_parameters():
+        parameter.set_data(parameter.astype(ms.float16).astype(ms.float32))
+    assert InC(tmp_path, "net")("forward", [IMAGE], [scores]) == 0
+    assert scores.tobytes() == net(Tensor(IMAGE)).asnumpy().tobytes()
+    net[4].bias.set_data(Tensor([1.0, 65520.0, 0.0]))
+    with pytest.raises(ValueError, match=r"the Parameter '4\.bias' has numbers beyond 65504"):
+        ms.export(net, Tensor(IMAGE), file_name=str(tmp_path / "net"), storage="float16", force=True)
+
+
+@needs_gcc
 def test_a_test_finds_what_differs(tmp_path: Path) -> None:
     ms.export(lambda x: x * 2, Tensor([1.0, 3.0]), file_name=str(tmp_path / "f"))
     test = tmp_path / "f_test.c"

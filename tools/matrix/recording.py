@@ -179,7 +179,6 @@ def write_networks(folder: Path, fma: bool) -> int:
     for name, network in NETWORKS.items():
         ms.set_seed(1)
         exported = network.make()
-        (folder / name).mkdir()
         ms.export(exported.target, *exported.inputs, file_name=str(folder / name / name), fma=fma, **exported.options)
     return len(NETWORKS)
 
