@@ -31,6 +31,7 @@ from adjoint.codegen.standalone import (
     standalone_file,
 )
 from adjoint.codegen.standalone_hooks import HookField
+from adjoint.codegen.standalone_stack import arrays_on_stack
 from adjoint.codegen.standalone_table import layer_table
 from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.types import TensorType
@@ -195,6 +196,9 @@ class Project:
                     if self._members else []), ""]
         lines += ["/* Bytes of the context, at most, and of its parts. */", f"#define {upper}_CONTEXT_SIZE {size}",
                   f"#define {upper}_STATE_SIZE {state}", f"#define {upper}_ARENA_SIZE {arena}", ""]
+        stack = arrays_on_stack(made.text)
+        lines += ["/* Bytes of arrays on the stack in the deepest call. Compilers add hundreds, for registers: -fstack-usage tells. */",
+                  *(f"#define {name.upper()}_STACK_ARRAYS {stack[name]}" for name in made.names), ""]
         lines += [*comment("\n".join(["Bytes of numbers in flash and of state in RAM, and multiply-adds of each function:", *table])), ""]
         if self._members:
             lines += ["/* What a saved state must have. */", f"#define {upper}_LAYOUT UINT32_C(0x{self._layout:08x})", ""]

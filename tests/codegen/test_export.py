@@ -16,6 +16,7 @@ from cffi import FFI
 
 import adjoint as ms
 from adjoint import Tensor, nn, ops
+from adjoint.codegen.standalone_stack import arrays_on_stack
 from adjoint.codegen.toolchain import Toolchain
 from adjoint.foundation.diagnostics import CompileError
 from adjoint.ir.parse import parse_module
@@ -146,6 +147,28 @@ def test_weights_are_stored_as_float16(tmp_path: Path) -> None:
     net[4].bias.set_data(Tensor([1.0, 65520.0, 0.0]))
     with pytest.raises(ValueError, match=r"the Parameter '4\.bias' has numbers beyond 65504"):
         ms.export(net, Tensor(IMAGE), file_name=str(tmp_path / "net"), storage="float16", force=True)
+
+
+def test_arrays_on_the_stack_of_the_deepest_call() -> None:
+    text = """
+enum { ADJOINT_TOGETHER = 4, ADJOINT_CHAIN = 512 }; /* enum { ADJOINT_TOGETHER = 5 } */
+
+static float inner(const float *x, int64_t n) {
+    float lane[ADJOINT_TOGETHER * ADJOINT_LANE_BYTES / sizeof(float)] = {0}, rest[2];
+    return lane[0] + x[n];
+}
+
+static inline float other(float x) { return x; }
+
+static void outer(const float *x) {
+    if (x[0] > 0) {
+        const double square[2][3] = {{0}};
+        inner(x, (int64_t)square[0][0]);
+    }
+    other(x[1]);
+}
+"""
+    assert arrays_on_stack(text) == {"inner": 4 * 64 + 8, "outer": 48 + 4 * 64 + 8}
 
 
 @needs_gcc
