@@ -80,7 +80,7 @@ def compiled(keys: list[tuple[str, str]], baseline: bool) -> tuple[FFI, Any]:
         sys.exit("no C compiler was found")
     if baseline:
         toolchain = toolchain.without_machine()
-    texts = [headers.text("math_f32.h"), headers.text("math_f64.h")]
+    texts = [headers.text("bits.h"), headers.text("math_f32.h"), headers.text("math_f64.h")]
     for name, dtype in keys:
         second = ", y[i]" if name in TWO_ARGUMENTS else ""
         call = f"adjoint_{name}_{dtype}(x[i]{second})"

@@ -95,7 +95,7 @@ def test_two_stages_share_scratch_and_sizes() -> None:
         ("toy_sum_f16_2", (1, 1, 100, 2)),
     ]
     assert kernel.scratch == (2 * F32.size,)
-    assert kernel.headers == ("convert.h",)
+    assert kernel.headers == ("bits.h", "convert.h")
 
 
 def test_memory_that_may_be_the_same_is_not_restricted() -> None:

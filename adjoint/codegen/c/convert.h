@@ -14,23 +14,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#ifndef ADJOINT_BITS_OF_FLOAT
-#define ADJOINT_BITS_OF_FLOAT
-
-static inline uint32_t adjoint_bits_of_float(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static inline float adjoint_float_of_bits(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-#endif
-
 /* The exponent and mantissa move up by 13 bits, which leaves the exponent 112 too small (127 - 15). Adding 112 suits
    normal numbers; infinity and NaN need 112 more to have all exponent bits set. For a subnormal the mantissa m means
    m * 2^-24: with the exponent of 2^-14 the bits would mean 2^-14 + m * 2^-24, from which a subtraction takes the

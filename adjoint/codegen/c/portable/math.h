@@ -1,28 +1,4 @@
-/* Numbers and their bits. */
-
-static inline uint32_t adjoint_bits_of_float(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static inline float adjoint_float_of_bits(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static inline uint64_t adjoint_bits_of_double(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static inline double adjoint_double_of_bits(uint64_t bits) {
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
+/* What kernels take of <math.h>, under names of our own. */
 
 #define ADJOINT_INFINITY adjoint_float_of_bits(0x7f800000u)
 #define ADJOINT_NAN adjoint_float_of_bits(0x7fc00000u)
