@@ -14,6 +14,7 @@ Each module imports from those before it.
     standalone_hooks    hooks as function pointers
     standalone_memory   where the values of such a function are
     standalone          functions as one C file that needs nothing else
+    standalone_stack    how many bytes of arrays its functions have on the stack
     standalone_table    what such a file needs, by layer
     standalone_project  such a file with its state, a header and a test
     compiler_process    a run of the compiler: what it sees, and when it ends
