@@ -107,7 +107,7 @@ class SharedGraphs(Graphs):
             return False
         self._last = weakref.ref(function)
         self._is_anew |= last is None
-        return self._is_anew and self._refused[_inner(function)] < _PATIENCE and function.__globals__ is self._pattern.__globals__
+        return self._is_anew and not self._is_refused(function) and function.__globals__ is self._pattern.__globals__
 
     def given(self, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """Return the keyword arguments with which a call runs a shared graph.
@@ -115,7 +115,7 @@ class SharedGraphs(Graphs):
         To those of the call they add the variables of enclosing functions and the default values that it uses.  NotShared if this call
         needs the function's own graphs.
         """
-        if self._refused[_inner(function)] >= _PATIENCE:
+        if self._is_refused(function):
             raise NotShared(is_lasting=True)
         if not kwargs.keys().isdisjoint(function.__code__.co_freevars) or get_context("save_graphs"):
             raise NotShared(is_lasting=False)  # a saved graph should have the arguments that the program passes
@@ -148,6 +148,10 @@ class SharedGraphs(Graphs):
         if not inner and self._refused[inner] >= _PATIENCE:
             self.evict(budget.period)
         return NotShared(is_lasting=True)
+
+    def _is_refused(self, function: types.FunctionType) -> bool:
+        """Return True if too many graphs of functions that enclose the same functions could not be shared."""
+        return bool(self._refused) and self._refused[_inner(function)] >= _PATIENCE
 
 
 def _inner(function: types.FunctionType) -> tuple[types.CodeType, ...]:
