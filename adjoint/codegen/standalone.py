@@ -35,7 +35,7 @@ from adjoint.codegen.errors import NOT_STANDALONE
 from adjoint.codegen.headers import in_order
 from adjoint.codegen.portable import portable_text
 from adjoint.codegen.standalone_hooks import HOOKS
-from adjoint.codegen.standalone_memory import aligned, element_of, loop_parts, memory_of
+from adjoint.codegen.standalone_memory import SIZES, aligned, element_of, loop_parts, memory_of
 from adjoint.codegen.user_names import TAKEN, free, function_name
 from adjoint.foundation.dataclass import dataclass, field
 from adjoint.foundation.diagnostics import Derived, source_line, user_place
@@ -49,16 +49,13 @@ from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.print import Listing, listing
 from adjoint.ir.storage import from_compute
-from adjoint.ir.types import DTYPES, StackType, TensorType, Type
+from adjoint.ir.types import StackType, TensorType, Type
 
 __all__ = ["NO_STEP", "OTHER_LAYOUT", "RANDOM", "TOO_MANY_ROUNDS", "Context", "ExportedFunction", "StandaloneFile", "arena_members",
            "standalone_file", "used_state"]
 
 RANDOM: Final = "random!"
 """The symbol of the state from which random numbers are drawn: u64[2], the seed and the number of draws."""
-
-_SIZES: Final = {dtype.c_name: dtype.size for dtype in DTYPES.values()}
-"""The bytes of each C type of elements."""
 
 TOO_MANY_ROUNDS: Final = -1
 NO_STEP: Final = -2
@@ -130,7 +127,7 @@ _MEMBERS: Final = {"double": "f64", "int64_t": "i64", "uint64_t": "u64", "float"
 
 def arena_members(arena: Mapping[str, int]) -> list[str]:
     """Return the declarations of the arrays that the member `arena` of a context has, without semicolons."""
-    return [f"{element} {member}[{arena[element] // _SIZES[element]}]" for element, member in _MEMBERS.items() if element in arena]
+    return [f"{element} {member}[{arena[element] // SIZES[element]}]" for element, member in _MEMBERS.items() if element in arena]
 
 
 def standalone_file(entries: Sequence[ExportedFunction], *, plain: bool = False, context: Context | None = None, fma: bool = False,
@@ -359,11 +356,11 @@ class _FunctionText:
 
     def _declare(self, element: str, name: str, offset: int, nbytes: int, alignment: str = "") -> None:
         if self.context is not None:
-            first = f" + {offset // _SIZES[element]}" if offset else ""
+            first = f" + {offset // SIZES[element]}" if offset else ""
             self._line(f"{element} *const {name} = context->arena.{_MEMBERS[element]}{first};")
         else:
             self.bytes += nbytes
-            self._line(f"static {alignment}{element} {name}[{max(nbytes // _SIZES[element], 1)}];")
+            self._line(f"static {alignment}{element} {name}[{max(nbytes // SIZES[element], 1)}];")
 
     def _pointer(self, atom: Atom) -> str:
         return self.names[atom] if isinstance(atom, Value) else f"&(const {element_of(atom.type)}){{{_constant(atom)}}}"
@@ -674,5 +671,3 @@ def _constant(x: Literal) -> str:
     if dtype.is_float and dtype.compute is not dtype:
         return str(int(from_compute(np.asarray(x.value, dtype.compute.array), dtype).view(np.uint16)))
     return Printer().expression(literal(x.value, dtype))[0]
-
-

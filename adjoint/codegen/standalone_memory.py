@@ -26,12 +26,15 @@ from adjoint.ir.core import Atom, Function, Literal, Node, Region, Value, free_o
 from adjoint.ir.ops.control import For, If, While, known_rounds
 from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
 from adjoint.ir.ops.state import Read, Write
-from adjoint.ir.types import StackType, TensorType, Type
+from adjoint.ir.types import DTYPES, StackType, TensorType, Type
 
-__all__ = ["ALIGNMENT", "MemoryPlan", "Room", "ValueLayout", "aligned", "element_of", "loop_parts", "memory_of"]
+__all__ = ["ALIGNMENT", "SIZES", "MemoryPlan", "Room", "ValueLayout", "aligned", "element_of", "loop_parts", "memory_of"]
 
 ALIGNMENT: Final = 8
 """Values begin at multiples of this number of bytes in the arena."""
+
+SIZES: Final = {dtype.c_name: dtype.size for dtype in DTYPES.values()}
+"""The bytes of each C type of elements."""
 
 
 def aligned(nbytes: int) -> int:

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
-from adjoint.ir.types import DTYPES
+from adjoint.codegen.standalone_memory import SIZES
 
 __all__ = ["arrays_on_stack"]
 
-_SIZES: Final = {**{dtype.c_name: dtype.size for dtype in DTYPES.values()}, "bool": 1, "int": 4, "size_t": 8}
+_SIZES: Final = {**SIZES, "bool": 1, "int": 4, "size_t": 8}
 _FUNCTION: Final = re.compile(r"^[a-z][\w *]*?\b(\w+)\([^;{}]*?\) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _DECLARATION: Final = re.compile(rf"^ +(?:const )?({'|'.join(_SIZES)}) ([a-z]\w*\[[^;]*);", re.MULTILINE)
 _ARRAY: Final = re.compile(r"\w+((?:\[[^\]]+\])+)")
