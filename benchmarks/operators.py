@@ -12,7 +12,6 @@ says that PyTorch takes longer.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import linecache
 import math
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from peers import markdown
+from peers import arguments, markdown
 from timing import serve
 
 SIZES = (1000, 100_000, 4_000_000)
@@ -223,15 +222,8 @@ def chosen(only: str, n: int) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--torch", help="an interpreter that has PyTorch")
-    parser.add_argument("--only", default="", help="only expressions that contain this text")
+    parser = arguments(__doc__, ("adjoint", "torch"), seconds=0.03)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of elements")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=0.03, help="per measurement")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--markdown", type=Path, help="write the tables for RESULTS.md to this file")
-    parser.add_argument("--serve", choices=("adjoint", "torch"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.serve:
         if given.serve == "torch":

@@ -44,7 +44,7 @@ def cases(side: str, only: str) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def main() -> None:
-    given = arguments(__doc__, SIDES)
+    given = arguments(__doc__, SIDES).parse_args()
     if given.serve:
         if given.threads == 1 and hasattr(os, "sched_setaffinity"):  # JAX starts threads for all processors that it may use
             os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})

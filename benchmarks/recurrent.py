@@ -10,7 +10,6 @@ best sample counts; with one thread it is processor time.  A ratio above 1 says 
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from collections.abc import Callable, Iterator
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from peers import markdown
+from peers import arguments, show
 from timing import serve
 
 BATCH, STEPS = 32, 50
@@ -87,14 +86,7 @@ TITLES = ("layer", "PyTorch ms", "eager ms", "graph ms", "PyTorch / eager", "PyT
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--torch", help="an interpreter that has PyTorch")
-    parser.add_argument("--only", default="", help="only layers whose title contains this text")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=0.3, help="per measurement")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--markdown", type=Path, help="write the table for RESULTS.md to this file")
-    parser.add_argument("--serve", choices=("adjoint", "torch"), help=argparse.SUPPRESS)
+    parser = arguments(__doc__, ("adjoint", "torch"))
     given = parser.parse_args()
     if given.serve:
         if given.serve == "torch":
@@ -118,19 +110,7 @@ def main() -> None:
         rows.append([title, *(f"{time / 1000:.2f}" for time in (torch, eager, graph)), *(f"{ratio:.2f}" for ratio in ratios[-1])])
     means = (math.exp(sum(map(math.log, way)) / len(way)) for way in zip(*ratios, strict=True))
     rows.append(["geometric mean", "", "", "", *(f"{mean:.2f}" for mean in means)])
-    report(rows, given.threads)
-    if given.markdown is not None:
-        given.markdown.write_text(markdown(TITLES, rows) + "\n", encoding="utf-8")
-
-
-def report(rows: list[list[str]], threads: int) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(*TITLES, title=f"{threads} threads, batch {BATCH}, {STEPS} steps")
-    for row in rows:
-        table.add_row(*row)
-    Console(width=120).print(table)
+    show(TITLES, rows, given, about=f", batch {BATCH}, {STEPS} steps")
 
 
 if __name__ == "__main__":

@@ -184,7 +184,7 @@ TITLES = ("program", "adjoint us", "JAX us", "PyTorch us", "JAX / adjoint", "PyT
 
 
 def main() -> None:
-    given = arguments(__doc__, CASES)
+    given = arguments(__doc__, CASES).parse_args()
     if given.serve:
         if given.serve == "torch":
             import torch
