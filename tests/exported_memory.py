@@ -35,7 +35,8 @@ class _Place:
 
 def overlaps_of(function: Function, max_rounds: int | None = None) -> list[str]:
     """Return what is wrong with the places of the values of a function, as they are in exported C: nothing, if all is well."""
-    return [*_Walk(memory_of(function, _scratch, max_rounds)).region(function.body, [_Place(f"result {i}") for i in range(100)], set())]
+    results = [_Place(f"result {i}") for i in range(len(function.body.results))]
+    return [*_Walk(memory_of(function, _scratch, max_rounds)).region(function.body, results, set())]
 
 
 def _scratch(node: Node) -> list[tuple[str, int]]:
