@@ -44,7 +44,10 @@ def raising() -> Iterator[None]:
 
 
 def place_of(target: str, form: str = "FILE.py:NAME") -> tuple[str, str]:
-    """Return the file and the name of a target of the command line, the name "" if there is none; Wrong if there is no file."""
+    """Split a target such as FILE.py:NAME into its file and its name, which is "" where only a file is given.
+
+    Wrong if the file does not exist; the message shows `form`, what the command takes.
+    """
     path, _, name = target.rpartition(":") if ":" in Path(target).name else (target, "", "")
     if not Path(path).is_file():
         raise Wrong(f"there is no file {path!r}; the form is {form}")

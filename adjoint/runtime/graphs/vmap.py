@@ -165,8 +165,9 @@ class _Mapped:
             rows.append([_as_row(x) for x in leaves(found[-1], Tensor, RESULTS)])
         if self._randomness == "error" and graph is None and streams != streams_state():
             raise RuntimeError("For 'vmap', the function draws random numbers, but 'randomness' is 'error'.")
+        types = [x.type for x in rows[0]]
         for other in rows:
-            if [x.type for x in other] != [x.type for x in rows[0]]:
+            if [x.type for x in other] != types:
                 raise RuntimeError("For 'vmap', the results of all examples must have the same structure, shapes and dtypes, "
                                    f"but got [{_types_of(rows[0])}] and [{_types_of(other)}].")
         whole = [apply(made(Concat, 0), *xs) for xs in zip(*rows, strict=True)]
