@@ -18,7 +18,7 @@ import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,8 +30,10 @@ from adjoint.ir.types import DType, TensorType
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.hooks.handles import CellHooks, HookList
+from adjoint.runtime.inspection.origins import cell_title, has_class, parameter_name
 from adjoint.runtime.memory.early import EarlyMemory
 from adjoint.runtime.memory.machine import ffi
+from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Kept", "kept_memory", "tensor_memory"]
@@ -72,7 +74,7 @@ class _Root(NamedTuple):
 def tensor_memory() -> Iterator[Any]:
     """Yield the memory of each tensor of the process that the garbage collector knows."""
     for each in gc.get_objects():
-        if _is(each, Tensor):
+        if has_class(each, Tensor):
             with suppress(AttributeError, CompileError):  # a tensor of a graph has no memory
                 if _is_memory(memory := each.memory):
                     yield memory
@@ -176,7 +178,7 @@ class _Search:
                     self._begin(value, name, file, None)
 
     def _begin(self, value: Any, name: str, file: str, code: types.CodeType | None) -> None:
-        if _is(value, _ATOMS) or id(value) in self._seen:
+        if has_class(value, _ATOMS) or id(value) in self._seen:
             return
         self.roots.append(_Root(name, file, code))
         self._reach(value, -len(self.roots))
@@ -198,21 +200,21 @@ class _Search:
         while self._queue:
             index = self._queue.popleft()
             for value in self._referents(self.objects[index]):
-                if not _is(value, _ATOMS):
+                if not has_class(value, _ATOMS):
                     self._reach(value, index)
 
     def _referents(self, each: Any) -> Iterable[Any]:
-        if _is(each, types.FunctionType):
+        if has_class(each, types.FunctionType):
             file = each.__code__.co_filename
             if not is_ours[file] and _is_the_users(file):
                 self._globals(each.__globals__, file)
             return *(each.__closure__ or ()), *(each.__defaults__ or ()), *(each.__kwdefaults__ or {}).values(), each.__dict__
-        if _is(each, type):
+        if has_class(each, type):
             file = _file_of(each)
             return [] if is_ours[file] or is_of_python(file) else list(vars(each).values())
-        if _is(each, np.ndarray):
+        if has_class(each, np.ndarray):
             return [each.base]
-        if _is(each, memoryview):
+        if has_class(each, memoryview):
             return [each.obj]
         return gc.get_referents(each)
 
@@ -229,11 +231,6 @@ def _is_the_users(file: str) -> bool:
     return not (is_of_python(file) or f"-packages{os.sep}" in file or file.startswith("<frozen "))
 
 
-def _is(value: Any, kinds: type | tuple[type, ...]) -> bool:
-    """Return True if an object has one of these classes; `isinstance` would also ask the object itself, which may be a dead proxy."""
-    return issubclass(type(value), kinds)
-
-
 def _is_memory(value: Any) -> bool:
     """Return True for memory of tensors: cffi's arrays of char that own their bytes."""
     return type(value).__name__ in ("__CDataOwn", "__CDataGCP") and ffi.typeof(value).cname.startswith("char[")
@@ -244,7 +241,7 @@ def _address(memory: Any) -> int:
 
 
 def _type_of(path: list[Any]) -> TensorType | None:
-    return path[-2].type if len(path) > 1 and _is(path[-2], Tensor) else None
+    return path[-2].type if len(path) > 1 and has_class(path[-2], Tensor) else None  # it has memory, and so a type
 
 
 # -- words --------------------------------------------------------------------------------------------------------------
@@ -287,23 +284,23 @@ class _Words:
             self.name += step
             if step not in ("", "[...]"):
                 self.holder = None
-        if _is(each, Cell):
-            self._into(f"the Cell '{each.title}'")
-        elif _is(each, Tensor) and each._is_parameter:
-            self._into(f"the Parameter '{cast(Any, each).name}'")
-        elif _is(each, HookList):
-            self._hooked = f", a hook of {self.owner}" if _is(above, CellHooks) else ", a hook of a tensor"
-        elif _is(each, types.FunctionType) and not is_ours[each.__code__.co_filename]:
+        if has_class(each, Cell):
+            self._into(f"the Cell '{cell_title(each)}'")
+        elif has_class(each, Parameter):
+            self._into(f"the Parameter '{parameter_name(each)}'")
+        elif has_class(each, HookList):
+            self._hooked = f", a hook of {self.owner}" if has_class(above, CellHooks) else ", a hook of a tensor"
+        elif has_class(each, types.FunctionType) and not is_ours[each.__code__.co_filename]:
             code, name = each.__code__, self.name.lstrip(".")
             way = self._hooked or ("" if name in ("", code.co_name) else f", in {self}")
             self._into("", f", in the closure of `{each.__qualname__}` ({_file(code.co_filename)}:{code.co_firstlineno}){way}")
-        elif _is(each, types.FrameType):
+        elif has_class(each, types.FrameType):
             self._into(f"`{each.f_code.co_qualname}` ({_file(each.f_code.co_filename)}:{each.f_lineno}), in the traceback of an exception")
-        elif _is(each, Tape):
+        elif has_class(each, Tape):
             self._into(f"the tape of a gradient, in {self}")
-        elif type(each).__module__.startswith("adjoint.runtime.graphs") and not self.owner.startswith("the graphs of"):
+        elif str(type(each).__module__).startswith("adjoint.runtime.graphs") and not self.owner.startswith("the graphs of"):
             self._into(f"the graphs of {self}")
-        elif _is(each, _CONTAINERS) and self.name and not self.name.endswith("[...]"):
+        elif has_class(each, _CONTAINERS) and self.name and not self.name.endswith("[...]"):
             self.holder = each
 
     def _into(self, owner: str, around: str = "") -> None:
@@ -324,27 +321,27 @@ def _text(root: _Root, path: list[Any]) -> str:
 
 def _step(above: Any, each: Any) -> str:
     """Return what leads from an object to another in Python: `.name`, `['key']`, the name of a closure's variable; "" if it has no name."""
-    if _is(above, dict):
+    if has_class(above, dict):
         key = next((key for key, value in list(dict.items(above)) if value is each), None)
-        return "[...]" if not _is(key, str) else f"[{key!r}]"
-    if _is(above, (list, tuple, set, frozenset, deque)):
+        return "[...]" if not has_class(key, str) else f"[{key!r}]"
+    if has_class(above, (list, tuple, set, frozenset, deque)):
         return "[...]"
-    if _is(above, types.FunctionType):
+    if has_class(above, types.FunctionType):
         code, given = above.__code__, above.__defaults__ or ()
         named = [*zip(code.co_freevars, above.__closure__ or (), strict=False), *(above.__kwdefaults__ or {}).items(),
                  *zip(code.co_varnames[code.co_argcount - len(given) : code.co_argcount], given, strict=False)]
         return "" if is_ours[code.co_filename] else next((name for name, value in named if value is each), "")
-    if _is(above, types.FrameType):
+    if has_class(above, types.FrameType):
         return next((name for name, value in list(above.f_locals.items()) if value is each), "")
-    if _is(above, type):
+    if has_class(above, type):
         return next((f".{name}" for name, value in list(vars(above).items()) if value is each), "")
-    if _is(above, (types.CellType, Tape, Tensor)) or each is _attributes(above):
+    if has_class(above, (types.CellType, Tape, Tensor)) or each is _attributes(above):
         return ""
-    if is_ours[_file_of(type(above))] and not _is(above, Cell):
+    if is_ours[_file_of(type(above))] and not has_class(above, Cell):
         return ""
     names = list((_attributes(above) or {}).items())
-    names += [(name, getattr(above, name, None)) for kind in type(above).__mro__ for name in _slots(kind)]
-    return next((f".{name}" for name, value in names if value is each and not (_is(above, Cell) and name.startswith("_"))), "")
+    names += _slots(above)
+    return next((f".{name}" for name, value in names if value is each and not (has_class(above, Cell) and name.startswith("_"))), "")
 
 
 def _attributes(each: Any) -> dict[str, Any] | None:
@@ -361,9 +358,13 @@ def _file_of(kind: type) -> str:
     return str(vars(module).get("__file__") or "") if isinstance(module, types.ModuleType) else ""
 
 
-def _slots(kind: type) -> tuple[str, ...]:
-    slots = vars(kind).get("__slots__", ())
-    return (slots,) if isinstance(slots, str) else tuple(slots)
+def _slots(each: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the names and values of the slots of an object that have a value.  No code of its class runs."""
+    for kind in type(each).__mro__:
+        for name, member in vars(kind).items():
+            if has_class(member, types.MemberDescriptorType):
+                with suppress(AttributeError):  # it has no value yet
+                    yield name, member.__get__(each)
 
 
 def _file(path: str) -> str:

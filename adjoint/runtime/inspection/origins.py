@@ -18,7 +18,7 @@ from adjoint.runtime.memory.watching import Observation
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["cell_of", "holder_of", "is_gradient", "made_in", "running_cell"]
+__all__ = ["cell_of", "cell_title", "has_class", "holder_of", "is_gradient", "made_in", "parameter_name", "running_cell"]
 
 
 def made_in(loc: Loc) -> Within:
@@ -39,8 +39,8 @@ def running_cell() -> str:
     for frame in _frames():
         if frame.f_code.co_name == "construct" and frame.f_code.co_varnames[:1] == ("self",):
             cell = frame.f_locals.get("self")
-            if isinstance(cell, Cell):
-                return cell.title
+            if has_class(cell, Cell):
+                return cell_title(cell)
     return ""
 
 
@@ -56,8 +56,8 @@ def holder_of(buffer: Any) -> str:
     """
     address = _address(buffer)
     for each in gc.get_objects():
-        if isinstance(each, Parameter) and _holds(each, address):
-            return f"the Parameter '{each.name}'"
+        if has_class(each, Parameter) and _holds(each, address):
+            return f"the Parameter '{parameter_name(each)}'"
     for frame in _frames():
         code = frame.f_code
         if is_ours[code.co_filename] or is_of_python(code.co_filename):
@@ -71,6 +71,21 @@ def holder_of(buffer: Any) -> str:
     return ""
 
 
+def has_class(value: Any, kinds: type | tuple[type, ...]) -> bool:
+    """Return True if an object has one of these classes; `isinstance` would also ask the object itself, which may be a dead proxy."""
+    return issubclass(type(value), kinds)
+
+
+def cell_title(cell: Any) -> str:
+    """Return the path of a Cell; the name of its class for one whose `__init__` has not run."""
+    return object.__getattribute__(cell, "__dict__").get("title") or type(cell).__name__
+
+
+def parameter_name(parameter: Any) -> str:
+    """Return the name of a Parameter; "" for one whose `__init__` has not run."""
+    return object.__getattribute__(parameter, "__dict__").get("name", "")
+
+
 def _frames() -> Iterator[FrameType]:
     """Yield the frames of this thread, the innermost first."""
     frame: FrameType | None = sys._getframe(1)
@@ -82,12 +97,12 @@ def _frames() -> Iterator[FrameType]:
 def _tensors(names: Mapping[str, Any]) -> Iterator[tuple[str, Tensor]]:
     """Yield the tensors among variables, and in their tuples, lists and dicts, each with a name."""
     for name, value in names.items():
-        if isinstance(value, Tensor):
+        if has_class(value, Tensor):
             yield name, value
         elif type(value) in (tuple, list):
-            yield from ((f"{name}[{i}]", x) for i, x in enumerate(value) if isinstance(x, Tensor))
+            yield from ((f"{name}[{i}]", x) for i, x in enumerate(value) if has_class(x, Tensor))
         elif type(value) is dict:
-            yield from ((f"{name}[{key!r}]", x) for key, x in value.items() if isinstance(x, Tensor))
+            yield from ((f"{name}[{key!r}]", x) for key, x in value.items() if has_class(x, Tensor))
 
 
 def _holds(x: Tensor, address: int) -> bool:
