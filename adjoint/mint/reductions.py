@@ -15,7 +15,7 @@ from adjoint.ops.arguments import axis_argument, dtype_or, flag, floating, integ
 from adjoint.ops.reduction import cumprod, logsumexp
 from adjoint.ops.shapes import reshape, squeeze
 from adjoint.runtime.tensor.fusible import fusible
-from adjoint.runtime.tensor.run_time_checks import needs_values
+from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
@@ -214,11 +214,15 @@ def trace(input: Any) -> Tensor:
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
     """Return how often each number from 0 on occurs in a vector of integers (Int64), or the sum of their weights (Float32)."""
     x = operand("Bincount", input)
-    needs_values("Bincount", "it has a count for each number up to the largest")
-    if x.dtype.is_integer and x.size and int(reduction.amin(x).item()) < 0:
-        raise wrong("Bincount", "input", "of numbers of at least 0", x)
+    if x.dtype.is_integer and x.size:
+        checked_on_host(RangeCheck(Range(0, 2**63 - 1), _check_counted), x)
     counts = histograms.bincount(x, weights, minlength)
     return counts.astype(I64) if weights is None else counts
+
+
+def _check_counted(x: Tensor, _: Range) -> None:
+    if int(reduction.amin(x).item()) < 0:
+        raise wrong("Bincount", "input", "of numbers of at least 0", x)
 
 
 @fusible

@@ -16,10 +16,10 @@ from adjoint.numpy.differences import diff
 from adjoint.numpy.spacing import linspace
 from adjoint.ops import arithmetic, parts, picking, reduction
 from adjoint.ops.arguments import flag, floating, integer, wrong
-from adjoint.ops.counts import counted, sums_of_weights
+from adjoint.ops.counts import count_up_to, counted, sums_of_weights
 from adjoint.ops.creation import ones_like, zeros
 from adjoint.ops.shapes import reshape
-from adjoint.runtime.tensor.run_time_checks import needs_values
+from adjoint.runtime.tensor.run_time_checks import emitting
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
@@ -100,7 +100,7 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0, length: Any = None
     """Return how often each number from 0 on occurs in a vector of integers, or the sum of their weights: Float32.
 
     Negative numbers count as 0.  There are `length` counts if given, else as many as the largest number requires, at least
-    `minlength`; without `length` the result's size depends on values: raise RuntimeError while a graph is made.
+    `minlength`.
     """
     places = array_like("bincount", x)
     if places.ndim != 1:
@@ -112,9 +112,12 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0, length: Any = None
         raise wrong("bincount", "weights", f"of shape {places.shape}, as 'x'", by)
     places = places.astype(I64, copy=False)
     if length is None:
-        needs_values("bincount", "it has a count for each number up to the largest; give 'length'")
+        least = max(integer("bincount", "minlength", minlength), int(places.size > 0))
+        if emitting() and places.size:
+            places = arithmetic.maximum(places, 0)
+            return sums_of_weights(places, count_up_to("bincount", places, least), floating(by)).astype(F32, copy=False)
         smallest, largest = (int(extreme(places).item()) if places.size else -1 for extreme in (reduction.amin, reduction.amax))
-        count = max(largest + 1, integer("bincount", "minlength", minlength), int(places.size > 0))
+        count = max(largest + 1, least)
         places = arithmetic.maximum(places, 0) if smallest < 0 else places
         return sums_of_weights(places, count, floating(by)).astype(F32, copy=False)
     count = integer("bincount", "length", length)

@@ -24,7 +24,8 @@ from adjoint.ops.reduction import amax
 from adjoint.ops.shapes import expand_dims, moveaxis, permute, reshape, swapaxes
 from adjoint.ops.shapes import shape as sizes_of
 from adjoint.runtime.tensor.fusible import fusible
-from adjoint.runtime.tensor.run_time_checks import checked_on_host, needs_values
+from adjoint.runtime.tensor.run_time_checks import checked_on_host, emitting
+from adjoint.runtime.tensor.sizes_of_values import numbers_up_to
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
@@ -220,7 +221,10 @@ def sequence_mask(lengths: Any, maxlen: int | None = None) -> Tensor:
     if given.dtype not in (I32, I64):
         raise wrong("SequenceMask", "lengths", "a Tensor of Int32 or Int64", given, TypeError)
     if maxlen is None:
-        needs_values("SequenceMask", "it has as many elements as the largest length; give 'maxlen'")
+        if emitting() and given.size:
+            why = "it has as many elements as the largest length; give 'maxlen'"
+            numbers = numbers_up_to("SequenceMask", why, amax(given).astype(I64, copy=False))
+            return less(numbers, expand_dims(given.astype(I64, copy=False), -1))
         count = max(int(amax(given).item()), 0) if given.size else 0
     else:
         count = integer("SequenceMask", "maxlen", maxlen)

@@ -15,7 +15,7 @@ from adjoint.ir.ops.indexing import ScatterAdd
 from adjoint.ir.ops.sort import SearchSorted
 from adjoint.ir.types import F16, F32, F64, I32, I64, DType
 from adjoint.ops.arguments import flag, float_tensor, floating, integer, number, operand, single, wrong
-from adjoint.ops.arithmetic import cast, equal, floor, greater_equal, isfinite, less, less_equal, logical_and, minimum, where
+from adjoint.ops.arithmetic import cast, equal, floor, greater_equal, isfinite, less, less_equal, logical_and, maximum, minimum, where
 from adjoint.ops.creation import filled, ones_like, zeros
 from adjoint.ops.ordering import sort
 from adjoint.ops.parts import concat, narrow
@@ -24,7 +24,8 @@ from adjoint.ops.reduction import all, amax, amin, sum
 from adjoint.ops.shapes import broadcast_to, expand_dims, reshape, squeeze
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.promotion import common_dtype
-from adjoint.runtime.tensor.run_time_checks import TRUE, checked_on_host, needs_values
+from adjoint.runtime.tensor.run_time_checks import TRUE, checked_on_host, emitting, needs_values
+from adjoint.runtime.tensor.sizes_of_values import numbers_up_to
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["bincount", "bucketize", "histc", "intopk", "searchsorted", "unique_with_pad"]
@@ -46,6 +47,12 @@ def sums_of_weights(places: Tensor, count: int, weights: Tensor) -> Tensor:
     return apply(made(ScatterAdd, 0), filled("Bincount", (count,), 0, weights.dtype), places, weights)
 
 
+def count_up_to(op: str, places: Tensor, least: int = 0) -> Any:
+    """Return how many numbers there are from 0 up to the largest one of a tensor of Int64, at least `least`, while a graph is made."""
+    count = maximum(amax(places) + 1, least)
+    return numbers_up_to(op, "it has a count for each number up to the largest", count).shape[0]
+
+
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
     """Return how often each number from 0 on occurs in a vector of integers, or the sum of their weights: Float32.
 
@@ -62,12 +69,17 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
         raise wrong("Bincount", "minlength", "at least 0", least)
     if by is not None and by.shape != x.shape:
         raise wrong("Bincount", "weights", f"of shape {x.shape}, as 'input'", by)
-    needs_values("Bincount", "it has a count for each number up to the largest")
     if not x.size:
         return zeros((0,), F32)
     places = x.astype(I64, copy=False)
-    count = max(int(amax(places).item()) + 1, least)
     by = ones_like(places, dtype=F32) if by is None else by.astype(F32, copy=False)
+    if emitting():
+        count = count_up_to("Bincount", places, least)
+        if count == 0:
+            return zeros((0,), F32)
+        # A sum that begins with 0 keeps its bits where 0 is added for a negative number.
+        return sums_of_weights(maximum(places, 0), count, where(less(places, 0), zeros((), F32), by))
+    count = max(int(amax(places).item()) + 1, least)
     return (counted if int(amin(places).item()) < 0 else sums_of_weights)(places, count, by)
 
 

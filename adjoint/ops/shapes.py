@@ -13,8 +13,12 @@ import numpy as np
 
 from adjoint.ir.op import made
 from adjoint.ir.ops import indexing
+from adjoint.ir.ops.conversion import Cast
+from adjoint.ir.ops.cumulative import CumSum
 from adjoint.ir.ops.shape import Broadcast, Reshape, Transpose
-from adjoint.ir.types import TensorType, broadcast_shapes, tensor
+from adjoint.ir.ops.sort import SearchSorted
+from adjoint.ir.ops.sums import Sum
+from adjoint.ir.types import I64, TensorType, broadcast_shapes, tensor
 from adjoint.ops.arguments import (
     axes_argument,
     axis_argument,
@@ -27,6 +31,8 @@ from adjoint.ops.arguments import (
 )
 from adjoint.runtime.memory.op_plans import check_fits
 from adjoint.runtime.tensor.fusible import fusible
+from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host
+from adjoint.runtime.tensor.sizes_of_values import decides_later, numbers_up_to
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
@@ -290,12 +296,21 @@ def repeat_interleave(input: Any, repeats: Any, axis: int | None = None) -> Tens
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
     along = dimension("RepeatInterleave", axis, x)
-    times = sizes_argument("RepeatInterleave", "repeats", repeats)
     length = x.shape[along]
+    if decides_later(repeats):
+        if repeats.dtype.is_float or repeats.ndim > 1:
+            raise wrong("RepeatInterleave", "repeats", "a tuple of ints", repeats, TypeError)
+        checked_on_host(RangeCheck(Range(0, 2**62), _check_repeats), repeats)
+        if repeats.size != 1:
+            return _each_repeated(x, repeats, along)
+        times: tuple[Any, ...] = (_up_to_repeats(apply(made(Reshape, tensor(repeats.dtype, ())), repeats)).shape[0],)
+    else:
+        times = sizes_argument("RepeatInterleave", "repeats", repeats)
     if len(times) == 1:
         before, after = x.shape[:along], x.shape[along + 1 :]
         result = tensor(x.dtype, (*before, length * times[0], *after))
-        check_fits("RepeatInterleave", result)
+        if result.is_static:
+            check_fits("RepeatInterleave", result)
         parted = apply(made(Reshape, tensor(x.dtype, (*before, length, 1, *after))), x)
         return apply(made(Reshape, result), apply(made(Broadcast, tensor(x.dtype, (*before, length, times[0], *after))), parted))
     if len(times) != length:
@@ -303,3 +318,23 @@ def repeat_interleave(input: Any, repeats: Any, axis: int | None = None) -> Tens
     result = tensor(x.dtype, (*x.shape[:along], builtins.sum(times), *x.shape[along + 1 :]))
     check_fits("RepeatInterleave", result)
     return apply(made(indexing.Gather, along), x, Tensor(np.repeat(np.arange(length), times)))
+
+
+def _check_repeats(repeats: Tensor, _: Range) -> None:
+    sizes_argument("RepeatInterleave", "repeats", repeats)
+
+
+def _up_to_repeats(count: Tensor) -> Tensor:
+    why = "each element is there as often as a tensor says"
+    return numbers_up_to("RepeatInterleave", why, apply(made(Cast, I64), count))
+
+
+def _each_repeated(x: Tensor, repeats: Tensor, along: int) -> Tensor:
+    """Return each element as often as `repeats` says, while a graph is made."""
+    if repeats.shape[0] != x.shape[along]:
+        raise wrong("RepeatInterleave", "repeats", f"one number or {x.shape[along]}", repeats)
+    if not repeats.shape[0]:
+        return x
+    wide = apply(made(Cast, I64), repeats)
+    numbers = _up_to_repeats(apply(made(Sum, (0,)), wide))
+    return apply(made(indexing.Gather, along), x, apply(made(SearchSorted, True), apply(made(CumSum, 0), wide), numbers))

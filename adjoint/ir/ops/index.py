@@ -31,6 +31,8 @@ OPS = {
         "if for while cell call gradient record pull! tangent batch",
     "conversion":
         "select cast identity stop_gradient no_grad straight_through",
+    "counted":
+        "non_zero up_to",
     "cumulative":
         "cum_sum cum_prod linear_recurrence cum_max cum_min",
     "custom":
@@ -63,8 +65,6 @@ OPS = {
         "softmax_cross_entropy softmax_cross_entropy_gradient sparse_softmax_cross_entropy sparse_softmax_cross_entropy_gradient",
     "moments":
         "moments",
-    "nonzero":
-        "non_zero",
     "normalize":
         "layer_norm layer_norm_gradient batch_norm batch_norm_gradient batch_norm_inference",
     "number_power":

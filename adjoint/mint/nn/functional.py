@@ -27,9 +27,10 @@ from adjoint.ops.margin_losses import cosine_embedding_loss, soft_margin_loss
 from adjoint.ops.normalization import group_norm, layer_norm
 from adjoint.ops.patches import fold, pixel_shuffle, unfold
 from adjoint.ops.pooling import adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool2d
-from adjoint.ops.shapes import reshape
+from adjoint.ops.shapes import expand_dims, reshape
 from adjoint.runtime.tensor.fusible import fusible
-from adjoint.runtime.tensor.run_time_checks import needs_values
+from adjoint.runtime.tensor.run_time_checks import emitting
+from adjoint.runtime.tensor.sizes_of_values import numbers_up_to
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
@@ -413,7 +414,10 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
     classes = operand("OneHot", tensor, "tensor")
     count = integer("OneHot", "num_classes", num_classes)
     if count == -1:
-        needs_values("OneHot", "it has a column for each class up to the largest; give 'num_classes'")
+        if emitting() and classes.size:
+            why = "it has a column for each class up to the largest; give 'num_classes'"
+            places = classes.astype(I64, copy=False)
+            return arithmetic.equal(expand_dims(places, -1), numbers_up_to("OneHot", why, reduction.amax(places) + 1)).astype(I64)
         count = int(reduction.amax(classes).item()) + 1 if classes.size else 0
     return picking.one_hot(classes, count, 1, 0).astype(I64, copy=False)
 

@@ -1,15 +1,23 @@
-"""Sizes that values decide, while a graph is made: how many elements of a tensor are not 0."""
+"""Sizes that values decide, while a graph is made: how many elements of a tensor are not 0, and numbers that are computed."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from adjoint.ir.op import made
+from adjoint.ir.ops.counted import Counted, NonZero, UpTo
 from adjoint.ir.ops.indexing import Gather
-from adjoint.ir.ops.nonzero import NonZero
 from adjoint.ir.types import I64, tensor
 from adjoint.runtime.process.tracer import emitter
+from adjoint.runtime.tensor.run_time_checks import emitting
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
-__all__ = ["columns", "nonzero_places"]
+__all__ = ["columns", "decides_later", "nonzero_places", "numbers_up_to"]
+
+
+def decides_later(x: Any) -> bool:
+    """Return True for a tensor whose numbers are known only when the graph that is being made runs."""
+    return emitting() and isinstance(x, Tensor) and getattr(x, "known", None) is None
 
 
 def nonzero_places(op: str, why: str, x: Tensor) -> Tensor:
@@ -19,10 +27,25 @@ def nonzero_places(op: str, why: str, x: Tensor) -> Tensor:
 
     RuntimeError where the graph cannot be split for that.
     """
+    name, size = _size(op, why, NonZero, x)
+    return apply(NonZero(tensor(I64, (size, x.ndim)), name), x)
+
+
+def numbers_up_to(op: str, why: str, n: Tensor) -> Tensor:
+    """Add a node to the graph that is being made whose result is the numbers from 0 on below `n`, an Int64 of shape (): Int64 [n].
+
+    op, why  as in `nonzero_places`
+
+    RuntimeError where the graph cannot be split for that.
+    """
+    name, size = _size(op, why, UpTo, n)
+    return apply(UpTo(tensor(I64, (size,)), name), n)
+
+
+def _size(op: str, why: str, kind: type[Counted], x: Tensor) -> tuple[str, Any]:
     graph = emitter()
     assert graph is not None, "outside of graphs the numbers are known"
-    name, size = graph.size_of_values(op, why, x)
-    return apply(NonZero(tensor(I64, (size, x.ndim)), name), x)
+    return graph.size_of_values(op, why, kind, x)
 
 
 def columns(found: Tensor) -> tuple[Tensor, ...]:

@@ -377,17 +377,15 @@ class ByCount:
         known, numbers = call.known, self._last
         while True:
             if self._refused is not None and self._refused[0].lowered.guards.holds():
-                return Eagerly(self._refused[0], functools.partial(_why_counted, self._refused[1]), lambda: False).run(call)
+                return self._eagerly(call, *self._refused)
             form = self._forms.get(numbers)
             if form is None or not form[0].lowered.guards.holds():
                 if self._exact and len(self._forms) >= _MOST_EXACT:
-                    self._refused = self._graph, f"Python needs to know it: it has had {_MOST_EXACT} numbers"
-                    continue
+                    return self._eagerly(call, self._graph, f"Python needs to know it: it has had {_MOST_EXACT} numbers")
                 form = self._made(call, numbers)
             graph, parts = form
             if isinstance(parts, str):
-                self._refused = graph, parts
-                continue
+                return self._eagerly(call, graph, parts)
             if not parts.fits(call.tensors):
                 return Eagerly(graph, _why_waiting, lambda: False).run(call)
             graph.checked(call)
@@ -404,6 +402,11 @@ class ByCount:
             if known.calls is not None:
                 known.calls.took(graph.record, COUNTED)
             return graph.returned(results, call.tensors, counted)
+
+    def _eagerly(self, call: Call, graph: BoundGraph, why: str) -> Any:
+        """Run the function itself, and those of later calls while the guards of the graph hold."""
+        self._refused = graph, why
+        return Eagerly(graph, functools.partial(_why_counted, why), lambda: False).run(call)
 
     @property
     def nbytes(self) -> int:
@@ -430,7 +433,7 @@ class ByCount:
                 self._exact = True
                 made = lowered(replace(subject, counts=Counts(numbers, exact=True)))
                 parts = _parts_of(made)
-            counted = ", ".join(["any" if number is None else str(number) for _, number, _ in made.counted])
+            counted = ", ".join(["any" if size.number is None else str(size.number) for size in made.counted])
             record = known.history.made(COUNTED_ANOTHER, counted, shown(kind, call.tensors), perf_counter() - begun)
             graph = BoundGraph(made, kind, record, None, known.count)
             record.nodes, record.in_python = graph.nodes, graph.in_python

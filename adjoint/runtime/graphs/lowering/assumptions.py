@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from adjoint.frontend.changes.journal import OutsidePlace
 from adjoint.ir.core import Atom
+from adjoint.ir.ops.counted import Counted
 
 __all__ = ["Assumptions", "CountedSize", "Counts", "Site"]
 
@@ -23,11 +24,13 @@ class CountedSize(NamedTuple):
 
     name    the named size, by which a node asks for it
     number  the number for which the graph is made; None for any from `graph_sizes.LEAST` on
-    atom    the value whose elements that are not 0 are counted
+    op      the class of that node
+    atom    its operand
     """
 
     name: str
     number: int | None
+    op: type[Counted]
     atom: Atom
 
 

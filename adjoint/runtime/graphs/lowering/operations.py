@@ -10,13 +10,14 @@ from adjoint.frontend import errors
 from adjoint.frontend.changes.aliases import Aliases
 from adjoint.frontend.changes.journal import Journal
 from adjoint.ir.op import Effect, Op, with_sizes
+from adjoint.ir.ops.counted import Counted, NonZero
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.state import Write
 from adjoint.ir.types import symbol
 from adjoint.runtime.graphs.lowering.assumptions import Assumptions, CountedSize
 from adjoint.runtime.graphs.lowering.changes import AtomPlace
 from adjoint.runtime.graphs.lowering.cuts import Cuts
-from adjoint.runtime.graphs.lowering.graph_sizes import GraphSize
+from adjoint.runtime.graphs.lowering.graph_sizes import LEAST, GraphSize
 from adjoint.runtime.graphs.lowering.graph_values import GraphTensor
 from adjoint.runtime.graphs.lowering.made import Made
 from adjoint.runtime.graphs.lowering.regions import Regions
@@ -119,9 +120,9 @@ class Operations:
         self._regions.has_effect = True
         return self._values.tensor(self._regions.node(Draw(seed or 0)))
 
-    def size_of_values(self, op: str, why: str, x: Tensor) -> tuple[str, Any]:
-        """Return how many elements of `x` are not 0, which its values decide when the graph runs: the name by which a node asks for it, and
-        the size itself, a number if the graph is made for one.
+    def size_of_values(self, op: str, why: str, kind: type[Counted], x: Tensor) -> tuple[str, Any]:
+        """Return the size of what a node of a kind gives, which the values of its operand `x` decide when the graph runs: the name by which
+        the node asks for it, and the size itself, a number if the graph is made for one.
 
         ShapeOfValues if the graph cannot be split here: in a branch or a loop, and where sizes or numbers among the arguments differ.
 
@@ -129,7 +130,7 @@ class Operations:
         """
         known, atom = self._assumptions, self._values.atom(x)
         for size in known.counted:
-            if self._regions.are_alike(size.atom, atom):
+            if size.op is kind and self._regions.are_alike(size.atom, atom):
                 return size.name, _size(size)
         if known.counts is None or self._regions.on_a_path():
             where = "in a branch or a loop that a tensor decides" if self._regions.on_a_path() else "here"
@@ -138,8 +139,10 @@ class Operations:
         name, number = f"v{place}", known.counts.known[place] if place < len(known.counts.known) else None
         if number is None and known.counts.exact:
             # Two sizes are often equal, such as those of predictions and of labels.
-            number = next((size.number for size in reversed(known.counted) if size.number is not None and size.number <= x.size), x.size)
-        known.counted.append(CountedSize(name, number, atom))
+            most = x.size if kind is NonZero else None
+            earlier = [size.number for size in known.counted if size.number is not None and (most is None or size.number <= most)]
+            number = earlier[-1] if earlier else LEAST if most is None else most
+        known.counted.append(CountedSize(name, number, kind, atom))
         known.sizes |= number is None
         return name, _size(known.counted[-1])
 

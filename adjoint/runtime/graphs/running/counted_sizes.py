@@ -30,9 +30,9 @@ from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, free_va
 from adjoint.ir.op import Effect
 from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.control import Differentiated
-from adjoint.ir.ops.nonzero import NonZero
+from adjoint.ir.ops.counted import Counted
 from adjoint.ir.ops.state import Read, Write
-from adjoint.ir.types import BOOL, I64, NamedSizes, Poly, TensorType
+from adjoint.ir.types import NamedSizes, Poly, TensorType
 from adjoint.passes.specialize import Inferences
 from adjoint.runtime.execution.bound_plan import BoundPlan
 from adjoint.runtime.execution.run import Run
@@ -207,9 +207,9 @@ def counted_parts(graph: Graph, counted: Sequence[CountedSize], outline: Any = N
         return "its gradient would be summed in another order than in eager mode"
     ends: dict[str, Node] = {}
     for node in function.body.nodes:
-        if isinstance(node.op, NonZero) and node.op.size:
+        if isinstance(node.op, Counted) and node.op.size:
             ends.setdefault(node.op.size, node)
-        elif any(isinstance(inner.op, NonZero) and inner.op.size not in {"", *ends} for inner in _within(node)):
+        elif any(isinstance(inner.op, Counted) and inner.op.size not in {"", *ends} for inner in _within(node)):
             return "values decide a size in a branch or a loop"
     nodes = _with_late_writes(function.body.nodes, tuple(ends.values()))
     if isinstance(nodes, str):
@@ -227,7 +227,7 @@ def _with_returned_sizes(graph: Graph, outline: Any) -> Graph:
     names = set[str]()
     mapped(outline, lambda leaf: names.update(leaf.names()) if isinstance(leaf, GraphSize) else None)
     body = graph.function.body
-    found = {node.op.size: node.result for node in body.nodes if isinstance(node.op, NonZero) and node.op.size in names}
+    found = {node.op.size: node.result for node in body.nodes if isinstance(node.op, Counted) and node.op.size in names}
     if not found:
         return graph
     function = replace(graph.function, body=replace(body, results=(*body.results, *found.values())))
@@ -270,7 +270,9 @@ def _parted(graph: Graph, function: Function, cuts: Sequence[_Cut], ends: Sequen
         here = {value for node in own for value in node.results}
         needed = {*free_values(nodes[end:], results)} - reads.keys()
         b = Builder(function.loc)
-        counted: list[Atom] = [_count(b, nodes[end].operands[0])] if number < len(cuts) else []
+        counted: list[Atom] = []
+        if number < len(cuts) and isinstance(op := nodes[end].op, Counted):
+            counted.append(op.count(b, *nodes[end].operands))
         makes = tuple([value for node in own for value in node.results if value in needed])
         inside = [*own, *b.nodes]
         # What was read before is read again: the memory of a Parameter does not leave the part.
@@ -280,8 +282,3 @@ def _parted(graph: Graph, function: Function, cuts: Sequence[_Cut], ends: Sequen
         parts.append((_Part(graph, Function(graph.symbol, body, loc=function.loc)), takes, makes))
     return CountedParts(graph, parts, cuts, results, params, {value: node.op.symbol for value, node in reads.items()})
 
-
-def _count(b: Builder, x: Atom) -> Value:
-    """Add nodes that count the elements of `x` that are not 0, i64, and return their result."""
-    chosen = x if tensor_type(x).dtype is BOOL else b.cast(x, to=BOOL)
-    return b.sum(b.cast(chosen, to=I64), axes=tuple(range(tensor_type(x).rank)))

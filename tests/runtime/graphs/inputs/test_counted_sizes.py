@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import adjoint as ms
-from adjoint import Tensor, jit, nn, ops
+from adjoint import Tensor, jit, mint, nn, ops
 from adjoint.foundation import made
+from adjoint.runtime.graphs.guards.guards import Guards
 from tests.runtime.threads import at_once
 
 COUNTS = (5, 8, 1, 0, 5, 3, 7, 2, 12)
@@ -59,6 +60,12 @@ def none_at_all(x: Tensor) -> Tensor:
     return y.mean()
 
 
+def places(x: Tensor) -> Tensor:
+    """Return numbers up to the count, each several times, with some below 0 among them."""
+    positive = (x > 0).astype(ms.int64).reshape(-1)
+    return ops.cumsum(positive, 0) * (2 * positive - 1)
+
+
 ANY: dict[str, Callable[[Any], Any]] = {
     "elements": lambda x: x[x > 0] * 2,
     "rows": lambda x: ops.matmul(x[x.sum(1) > -1.5], WEIGHT),
@@ -85,9 +92,23 @@ ANY: dict[str, Callable[[Any], Any]] = {
     "columns": lambda x: (x[x.sum(1) > -1.5][:, 0], x[x.sum(1) > -1.5][:, 1:3]),
     "reduced": lambda x: ops.softmax(x[x > 0], 0) + ops.norm(x[x > 0]),
     "none at all": none_at_all,
+    "how often": lambda x: ops.bincount(places(x)),
+    "how often at least": lambda x: ops.bincount((x > 0).sum().reshape(1), minlength=4) * 2,
+    "sums of weights": lambda x: ops.bincount(places(x), x.reshape(-1)),
+    "how often in mint": lambda x: mint.bincount(places(x).abs(), minlength=2),
+    "how often in numpy": lambda x: ms.numpy.bincount(places(x)),
+    "classes": lambda x: mint.nn.functional.one_hot(places(x).reshape(4, 3)),
+    "lengths": lambda x: ops.sequence_mask((x > 0).sum(1)),
+    "repeated by a tensor": lambda x: ops.repeat_interleave(x * 2, (x > 0).sum(1), 0),
+    "columns repeated": lambda x: x.repeat_interleave((x > 0).sum(0), 1),
+    "all repeated as often": lambda x: ops.repeat_interleave(x, (x > 0).sum()),
+    "a count of two kinds": lambda x: (ops.nonzero((x > 0).sum()), ops.bincount((x > 0).sum().reshape(1))),
     "gradient": lambda x: ms.grad(lambda z: (ops.tanh(z[z > 0]) * z.sum()).mean())(x),
     "gradient of rows": lambda x: ms.grad(lambda z, w: ops.relu(ops.matmul(z[z.sum(1) > -2.0], w)).sum(), (0, 1))(x, WEIGHT),
     "gradient of the largest two": lambda x: ms.grad(lambda z: (ops.topk(z[z > 0], 2)[0] ** 2).sum())(x),
+    "gradient of weights": lambda x: ms.grad(lambda w: (ops.bincount(places(x), w) ** 2).sum())(x.reshape(-1)),
+    "gradient of what is repeated": lambda x: ms.grad(lambda z: (ops.repeat_interleave(z, (x > 0).sum(1), 0) ** 2).sum())(x),
+    "gradient of what is repeated as often": lambda x: ms.grad(lambda z: (ops.repeat_interleave(z, (x > 0).sum()) ** 2).sum())(x),
     "gradient of products of rows": lambda x: ms.grad(lambda z: (z[z.sum(1) > -2.0][:, 1:].prod(-1) * 2).sum())(x),
     "gradient of a gradient": lambda x: ms.grad(lambda y: (ms.grad(lambda z: (z[z > 0] ** 3).sum())(y) * y).sum())(x),
 }
@@ -248,6 +269,24 @@ def test_where_a_graph_cannot_be_split() -> None:
         found.append([text(function(x_of(count))) for count in (4, 1, 6)])
     assert found[0] == found[1]
     assert "has an effect before a size that values decide" in str(ms.jit_stats(run))
+
+
+def test_a_graph_that_has_no_parts_and_is_never_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one during whose making another thread kept writing: the function itself runs, each time."""
+    def noisy(x: Tensor) -> Tensor:
+        return ops.dropout(x, 0.5, training=True)[x > 0]
+
+    def never_up_to_date(guards: Guards) -> None:
+        complete(guards)
+        guards.give_up()
+
+    run, complete = jit(noisy), Guards._compile
+    monkeypatch.setattr(Guards, "_compile", never_up_to_date)
+    for count in (4, 4, 6):
+        ms.set_seed(5)
+        found = text(run(x_of(count)))
+        ms.set_seed(5)
+        assert found == text(noisy(x_of(count)))
 
 
 def test_a_place_outside_names_the_line() -> None:
