@@ -17,20 +17,34 @@ import types
 import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from adjoint.foundation import collector
-from adjoint.foundation.diagnostics import CompileError, is_of_python, is_ours
+from adjoint.foundation.diagnostics import is_of_python, is_ours
 from adjoint.ir.core import Node
 from adjoint.ir.op import Op
 from adjoint.ir.types import DType, TensorType
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.hooks.handles import CellHooks, HookList
-from adjoint.runtime.inspection.origins import cell_title, has_class, parameter_name
+from adjoint.runtime.inspection.untouched import (
+    attributes,
+    entries,
+    file_of_module,
+    has_class,
+    is_memory,
+    local_variables,
+    memory_of,
+    module_of,
+    name_of,
+    parameter_name,
+    slots,
+    title_of,
+    type_of,
+    variables,
+)
 from adjoint.runtime.memory.early import EarlyMemory
 from adjoint.runtime.memory.machine import ffi
 from adjoint.runtime.tensor.parameter import Parameter
@@ -74,10 +88,8 @@ class _Root(NamedTuple):
 def tensor_memory() -> Iterator[Any]:
     """Yield the memory of each tensor of the process that the garbage collector knows."""
     for each in gc.get_objects():
-        if has_class(each, Tensor):
-            with suppress(AttributeError, CompileError):  # a tensor of a graph has no memory
-                if _is_memory(memory := each.memory):
-                    yield memory
+        if has_class(each, Tensor) and is_memory(memory := memory_of(each)):
+            yield memory
 
 
 def kept_memory(addresses: set[int]) -> dict[int, Kept]:
@@ -116,19 +128,20 @@ class _Search:
         self._modules: set[int] = set()
         frames = [frame for top in sys._current_frames().values() for frame in _outwards(top) if not is_ours[frame.f_code.co_filename]]
         self._hide(frames)
-        modules = [module for module in list(sys.modules.values()) if isinstance(module, types.ModuleType)]
+        modules = [(names, file_of_module(module), names.get("__name__") == "__main__") for module in list(sys.modules.values())
+                   if has_class(module, types.ModuleType) and (names := attributes(module)) is not None]
         for mine in (True, False):
             for frame in frames:
                 if _is_the_users(frame.f_code.co_filename) is mine:
                     self._variables(frame)
-            for module in modules:
-                file = vars(module).get("__file__") or ("<main>" if vars(module).get("__name__") == "__main__" else "<frozen >")
+            for names, file, is_main in modules:
+                file = file or ("<main>" if is_main else "<frozen >")
                 if not is_ours[file] and _is_the_users(file) is mine:
-                    self._globals(vars(module), file)
+                    self._globals(names, file)
             self._follow()
-        for module in modules:
-            if is_ours[vars(module).get("__file__") or ""]:
-                self._globals(vars(module), "")
+        for names, file, _ in modules:
+            if is_ours[file]:
+                self._globals(names, "")
         self._follow()
 
     def found(self) -> Iterator[tuple[int, TensorType | None, int, str]]:
@@ -150,9 +163,9 @@ class _Search:
             if id(each) in self._seen:
                 continue
             for memory in gc.get_referents(each):
-                if _is_memory(memory) and (address := _address(memory)) in missing:
+                if is_memory(memory) and (address := _address(memory)) in missing:
                     missing.remove(address)
-                    text = f"a {type(each).__name__} that no name of the program leads to"
+                    text = f"a {name_of(type(each))} that no name of the program leads to"
                     found.append((address, Kept(_type_of([each, memory]), ffi.sizeof(memory), text), weakref.ref(memory)))
         return found
 
@@ -165,7 +178,7 @@ class _Search:
         if frame.f_locals is frame.f_globals or code.co_name == "<module>":
             self._globals(frame.f_globals, code.co_filename)
             return
-        for name, value in list(frame.f_locals.items()):
+        for name, value in local_variables(frame):
             self._begin(value, name, code.co_filename, code)
         self._globals(frame.f_globals, code.co_filename)
 
@@ -173,8 +186,8 @@ class _Search:
         if id(variables) not in self._modules:
             self._modules.add(id(variables))
             self._seen.add(id(variables))
-            for name, value in list(variables.items()):
-                if not (name.startswith("__") and name.endswith("__")):
+            for name, value in entries(variables):
+                if type(name) is str and not (name.startswith("__") and name.endswith("__")):
                     self._begin(value, name, file, None)
 
     def _begin(self, value: Any, name: str, file: str, code: types.CodeType | None) -> None:
@@ -190,7 +203,7 @@ class _Search:
         index = len(self.objects)
         self.objects.append(value)
         self.parents.append(parent)
-        if _is_memory(value):
+        if is_memory(value):
             if (address := _address(value)) in self.addresses:
                 self.memories.setdefault(address, index)
         else:
@@ -208,12 +221,12 @@ class _Search:
             file = each.__code__.co_filename
             if not is_ours[file] and _is_the_users(file):
                 self._globals(each.__globals__, file)
-            return *(each.__closure__ or ()), *(each.__defaults__ or ()), *(each.__kwdefaults__ or {}).values(), each.__dict__
+            return *(each.__closure__ or ()), *gc.get_referents(each.__defaults__, each.__kwdefaults__), each.__dict__
         if has_class(each, type):
             file = _file_of(each)
-            return [] if is_ours[file] or is_of_python(file) else list(vars(each).values())
+            return [] if is_ours[file] or is_of_python(file) else list(variables(each).values())
         if has_class(each, np.ndarray):
-            return [each.base]
+            return [np.ndarray.base.__get__(each)]
         if has_class(each, memoryview):
             return [each.obj]
         return gc.get_referents(each)
@@ -231,17 +244,12 @@ def _is_the_users(file: str) -> bool:
     return not (is_of_python(file) or f"-packages{os.sep}" in file or file.startswith("<frozen "))
 
 
-def _is_memory(value: Any) -> bool:
-    """Return True for memory of tensors: cffi's arrays of char that own their bytes."""
-    return type(value).__name__ in ("__CDataOwn", "__CDataGCP") and ffi.typeof(value).cname.startswith("char[")
-
-
 def _address(memory: Any) -> int:
     return int(ffi.cast("uintptr_t", memory))
 
 
 def _type_of(path: list[Any]) -> TensorType | None:
-    return path[-2].type if len(path) > 1 and has_class(path[-2], Tensor) else None  # it has memory, and so a type
+    return type_of(path[-2]) if len(path) > 1 and has_class(path[-2], Tensor) else None
 
 
 # -- words --------------------------------------------------------------------------------------------------------------
@@ -268,8 +276,8 @@ class _Words:
         if not name:
             return (self.owner or "an object") + self.around
         if self.holder is not None and self.owner != "adjoint itself":
-            kind = next(kind.__name__ for kind in _CONTAINERS if isinstance(self.holder, kind))
-            said = f"`{name}`{f' of {self.owner}' if self.owner else ''}, a {kind} of {len(self.holder)}"
+            kind = next(kind.__name__ for kind in _CONTAINERS if has_class(self.holder, kind))
+            said = f"`{name}`{f' of {self.owner}' if self.owner else ''}, a {kind} of {_length(self.holder)}"
         else:
             said = f"{'the variable ' if name.isidentifier() else ''}`{name}`{f' of {self.owner}' if self.owner else ''}"
         return f"{said}{f' ({self.place})' if self.place else ''}{self.around}"
@@ -285,7 +293,7 @@ class _Words:
             if step not in ("", "[...]"):
                 self.holder = None
         if has_class(each, Cell):
-            self._into(f"the Cell '{cell_title(each)}'")
+            self._into(f"the Cell '{title_of(each)}'")
         elif has_class(each, Parameter):
             self._into(f"the Parameter '{parameter_name(each)}'")
         elif has_class(each, HookList):
@@ -298,7 +306,7 @@ class _Words:
             self._into(f"`{each.f_code.co_qualname}` ({_file(each.f_code.co_filename)}:{each.f_lineno}), in the traceback of an exception")
         elif has_class(each, Tape):
             self._into(f"the tape of a gradient, in {self}")
-        elif str(type(each).__module__).startswith("adjoint.runtime.graphs") and not self.owner.startswith("the graphs of"):
+        elif module_of(type(each)).startswith("adjoint.runtime.graphs") and not self.owner.startswith("the graphs of"):
             self._into(f"the graphs of {self}")
         elif has_class(each, _CONTAINERS) and self.name and not self.name.endswith("[...]"):
             self.holder = each
@@ -315,56 +323,42 @@ def _text(root: _Root, path: list[Any]) -> str:
     words = _Words(root)
     for before, above, each in zip([None, None, *path], [None, *path], path[:-1], strict=False):
         step = "" if above is None else _step(above, each)
-        words.go(f".{step[2:-2]}" if step.startswith("['") and above is _attributes(before) else step, each, above)
+        words.go(f".{step[2:-2]}" if step.startswith("['") and above is attributes(before) else step, each, above)
     return str(words)
 
 
 def _step(above: Any, each: Any) -> str:
     """Return what leads from an object to another in Python: `.name`, `['key']`, the name of a closure's variable; "" if it has no name."""
     if has_class(above, dict):
-        key = next((key for key, value in list(dict.items(above)) if value is each), None)
-        return "[...]" if not has_class(key, str) else f"[{key!r}]"
+        key = next((key for key, value in entries(above) if value is each), None)
+        return "[...]" if type(key) is not str else f"[{key!r}]"
     if has_class(above, (list, tuple, set, frozenset, deque)):
         return "[...]"
     if has_class(above, types.FunctionType):
-        code, given = above.__code__, above.__defaults__ or ()
-        named = [*zip(code.co_freevars, above.__closure__ or (), strict=False), *(above.__kwdefaults__ or {}).items(),
+        code, given = above.__code__, tuple.__getitem__(above.__defaults__ or (), slice(None))
+        named = [*zip(code.co_freevars, above.__closure__ or (), strict=False), *entries(above.__kwdefaults__ or {}),
                  *zip(code.co_varnames[code.co_argcount - len(given) : code.co_argcount], given, strict=False)]
         return "" if is_ours[code.co_filename] else next((name for name, value in named if value is each), "")
     if has_class(above, types.FrameType):
-        return next((name for name, value in list(above.f_locals.items()) if value is each), "")
+        return next((name for name, value in local_variables(above) if value is each), "")
     if has_class(above, type):
-        return next((f".{name}" for name, value in list(vars(above).items()) if value is each), "")
-    if has_class(above, (types.CellType, Tape, Tensor)) or each is _attributes(above):
+        return next((f".{name}" for name, value in list(variables(above).items()) if value is each), "")
+    if has_class(above, (types.CellType, Tape, Tensor)) or each is attributes(above):
         return ""
     if is_ours[_file_of(type(above))] and not has_class(above, Cell):
         return ""
-    names = list((_attributes(above) or {}).items())
-    names += _slots(above)
-    return next((f".{name}" for name, value in names if value is each and not (has_class(above, Cell) and name.startswith("_"))), "")
-
-
-def _attributes(each: Any) -> dict[str, Any] | None:
-    """Return the attributes of an object that has a dict for them."""
-    try:
-        return object.__getattribute__(each, "__dict__")
-    except (AttributeError, TypeError):
-        return None
+    names = [name for name, value in (*entries(attributes(above) or {}), *slots(above)) if value is each and type(name) is str]
+    return next((f".{name}" for name in names if not (has_class(above, Cell) and name.startswith("_"))), "")
 
 
 def _file_of(kind: type) -> str:
     """Return the file of a class; "" if it is not known."""
-    module = sys.modules.get(str(kind.__module__))
-    return str(vars(module).get("__file__") or "") if isinstance(module, types.ModuleType) else ""
+    return file_of_module(sys.modules.get(module_of(kind)))
 
 
-def _slots(each: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values of the slots of an object that have a value.  No code of its class runs."""
-    for kind in type(each).__mro__:
-        for name, member in vars(kind).items():
-            if has_class(member, types.MemberDescriptorType):
-                with suppress(AttributeError):  # it has no value yet
-                    yield name, member.__get__(each)
+def _length(container: Any) -> int:
+    """Return how many elements a container has, also of a class that has its own `__len__`."""
+    return next(kind.__len__(container) for kind in _CONTAINERS if has_class(container, kind))
 
 
 def _file(path: str) -> str:

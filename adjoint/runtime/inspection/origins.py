@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from adjoint.foundation.diagnostics import CompileError, Derived, Loc, Within, is_of_python, is_ours
+from adjoint.foundation.diagnostics import Derived, Loc, Within, is_of_python, is_ours
 from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.inspection.untouched import has_class, local_variables, memory_of, parameter_name, title_of, type_of
 from adjoint.runtime.memory.machine import ffi
 from adjoint.runtime.memory.watching import Observation
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["cell_of", "cell_title", "has_class", "holder_of", "is_gradient", "made_in", "parameter_name", "running_cell"]
+__all__ = ["cell_of", "holder_of", "is_gradient", "made_in", "running_cell"]
 
 
 def made_in(loc: Loc) -> Within:
@@ -38,9 +39,9 @@ def running_cell() -> str:
     """Return the path of the innermost cell whose construct runs in this thread; "" if none does."""
     for frame in _frames():
         if frame.f_code.co_name == "construct" and frame.f_code.co_varnames[:1] == ("self",):
-            cell = frame.f_locals.get("self")
+            cell = dict(local_variables(frame)).get("self")
             if has_class(cell, Cell):
-                return cell_title(cell)
+                return title_of(cell)
     return ""
 
 
@@ -63,27 +64,12 @@ def holder_of(buffer: Any) -> str:
         if is_ours[code.co_filename] or is_of_python(code.co_filename):
             continue
         arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        for name, value in _tensors(frame.f_locals):
+        for name, value in _tensors(local_variables(frame)):
             if _holds(value, address):
                 kind = "argument" if name.partition("[")[0] in arguments else "variable"
                 where = "" if code.co_name == "<module>" else f" of {code.co_qualname if sys.version_info >= (3, 11) else code.co_name}"
                 return f"the {kind} '{name}'{where}"
     return ""
-
-
-def has_class(value: Any, kinds: type | tuple[type, ...]) -> bool:
-    """Return True if an object has one of these classes; `isinstance` would also ask the object itself, which may be a dead proxy."""
-    return issubclass(type(value), kinds)
-
-
-def cell_title(cell: Any) -> str:
-    """Return the path of a Cell; the name of its class for one whose `__init__` has not run."""
-    return object.__getattribute__(cell, "__dict__").get("title") or type(cell).__name__
-
-
-def parameter_name(parameter: Any) -> str:
-    """Return the name of a Parameter; "" for one whose `__init__` has not run."""
-    return object.__getattribute__(parameter, "__dict__").get("name", "")
 
 
 def _frames() -> Iterator[FrameType]:
@@ -94,9 +80,9 @@ def _frames() -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def _tensors(names: Mapping[str, Any]) -> Iterator[tuple[str, Tensor]]:
+def _tensors(names: list[tuple[str, Any]]) -> Iterator[tuple[str, Tensor]]:
     """Yield the tensors among variables, and in their tuples, lists and dicts, each with a name."""
-    for name, value in names.items():
+    for name, value in names:
         if has_class(value, Tensor):
             yield name, value
         elif type(value) in (tuple, list):
@@ -107,14 +93,11 @@ def _tensors(names: Mapping[str, Any]) -> Iterator[tuple[str, Tensor]]:
 
 def _holds(x: Tensor, address: int) -> bool:
     """Return True if the memory at an address is part of a tensor's memory."""
-    try:
-        memory = x.memory
-    except (AttributeError, CompileError):  # a tensor of a graph that is being made, or of one that was made, has none
-        return False
-    if not isinstance(memory, ffi.CData):
+    memory, type_ = memory_of(x), type_of(x)
+    if not isinstance(memory, ffi.CData) or type_ is None:  # a tensor of a graph has none
         return False
     begin = _address(memory)
-    return begin <= address < begin + max(x.type.nbytes, 1)
+    return begin <= address < begin + max(type_.nbytes, 1)
 
 
 def _address(memory: Any) -> int:
