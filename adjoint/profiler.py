@@ -237,7 +237,7 @@ class profile:
         table = io.StringIO()
         rows = csv.writer(table)
         rows.writerow(("microseconds", "bytes"))
-        rows.writerows((f"{event['ts']:.3f}", event["args"]["bytes"]) for event in memory.events())
+        rows.writerows((f"{event['ts'] - memory.began / 1e3:.3f}", event["args"]["bytes"]) for event in memory.events())
         write_file(os.path.join(folder, "memory_record.csv"), [table.getvalue().encode()])
 
     def _action(self) -> ProfilerAction:

@@ -207,6 +207,31 @@ def test_the_example_learns_digits_in_two_processes(tmp_path: Path) -> None:
     assert float(ends["0"].partition("%")[0]) > 95
 
 
+def test_traces_of_processes_fit_into_one(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
+    example = PROGRAMS.parent.parent.parent / "examples" / "train_mpi.py"
+    done = subprocess.run([str(MPIRUN), "-n", "2", sys.executable, "-m", "adjoint", "profile", "--trace", "trace.json", str(example), "1"],
+                          capture_output=True, text=True, timeout=100, cwd=tmp_path,
+                          env={**os.environ, "PYTHONPATH": str(example.parent.parent)})
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in tmp_path.glob("trace*")) == ["trace_rank0.json", "trace_rank1.json"]
+    ends = list[tuple[float, float]]()
+    for rank in (0, 1):
+        events = json.loads((tmp_path / f"trace_rank{rank}.json").read_text())["traceEvents"]
+        assert {event["pid"] for event in events} == {rank + 1}
+        names = {event["name"]: event["args"] for event in events if event["ph"] == "M" and "tid" not in event}
+        assert names["process_name"]["name"].startswith(f"rank {rank} of 2 (process ")
+        assert names["process_sort_index"] == {"sort_index": rank}
+        assert {event["tid"]: event["args"]["name"] for event in events if event["ph"] == "M" and "tid" in event} == {
+            1: "kernels", 2: "Python between kernels"}
+        assert {event["ph"] for event in events} == {"M", "X", "C"}
+        launches = [event for event in events if event["ph"] == "X" and event["tid"] == 1]
+        assert len(launches) > 100 and all(event["dur"] >= 0 for event in launches)
+        ends.append((min(event["ts"] for event in launches), max(event["ts"] for event in launches)))
+    (first, last), (other_first, other_last) = ends
+    assert first < other_last and other_first < last  # the processes worked at the same time, and share the machine's clock
+
+
 # -- failures --------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("how", "message"), [
     ("raises", r"ValueError: a bad batch\nadjoint: rank 1 \(process \d+ on \S+\) of 2 raised ValueError, and all others are ended"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bisect
 import json
-import os
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +19,7 @@ from adjoint.foundation.locking import ReentrantLock
 from adjoint.ir.types import TensorType, tensor
 from adjoint.runtime.inspection.keepers import Kept, kept_memory, tensor_memory
 from adjoint.runtime.inspection.origins import cell_of
-from adjoint.runtime.inspection.times import name_of, place_of, shown_line
+from adjoint.runtime.inspection.times import name_of, place_of, process_events, shown_line, traced_process
 from adjoint.runtime.memory.early import MemoryChange
 from adjoint.runtime.memory.machine import data_observers, ffi, machine
 from adjoint.runtime.memory.watching import Observation, observed
@@ -129,7 +128,7 @@ class MemoryUse:
     """
 
     def __init__(self) -> None:
-        self._begin, self._began = time.perf_counter(), time.perf_counter_ns()
+        self._begin, self.began = time.perf_counter(), time.perf_counter_ns()
         self._older = {_address(each): weakref.ref(each) for each in tensor_memory()}
         self.before_bytes = sum(ffi.sizeof(each) for reference in self._older.values() if (each := reference()) is not None)
         self._origins: dict[tuple[Any, ...], _Origin] = {}
@@ -199,13 +198,13 @@ class MemoryUse:
 
         OSError for a file that cannot be written.
         """
-        write_file(path, [json.dumps({"traceEvents": self.events(), "displayTimeUnit": "ns"}).encode()])
+        write_file(path, [json.dumps({"traceEvents": [*process_events(), *self.events()], "displayTimeUnit": "ns"}).encode()])
 
     def events(self) -> list[dict[str, Any]]:
         """Return the events of the trace: how many bytes the block has allocated, whenever that changes."""
         self._follow()
-        process = os.getpid()
-        return [{"ph": "C", "pid": process, "name": "memory", "ts": (at - self._began) / 1e3, "args": {"bytes": nbytes}}
+        process = traced_process()
+        return [{"ph": "C", "pid": process, "name": "memory", "ts": at / 1e3, "args": {"bytes": nbytes}}
                 for at, nbytes in self._line]
 
     # -- what happens -------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import sys
 import time
 from collections import Counter
@@ -20,7 +19,7 @@ from adjoint.ir.types import F32
 from adjoint.runtime.inspection.memory_use import MemoryUse, followed
 from adjoint.runtime.inspection.origins import is_gradient, made_in, running_cell
 from adjoint.runtime.inspection.peaks import peaks
-from adjoint.runtime.inspection.times import MOST, OpTime, OpTimes, name_of, place_of, shown_line
+from adjoint.runtime.inspection.times import MOST, OpTime, OpTimes, name_of, place_of, shown_line, traced_process
 from adjoint.runtime.inspection.training import progress
 from adjoint.runtime.inspection.work import bytes_of, operations_of
 from adjoint.runtime.memory.watching import Observation, observed
@@ -172,11 +171,11 @@ class Profile(OpTimes):
 
     def events(self) -> list[dict[str, Any]]:
         """Return the events of the trace: each launch with its line, Cell and phase, the Python between launches, and the memory held."""
-        process = os.getpid()
+        process = traced_process()
         return [
             *super().events(),
             {"ph": "M", "pid": process, "tid": 2, "name": "thread_name", "args": {"name": "Python between kernels"}},
-            *({"ph": "X", "pid": process, "tid": 2, "name": "Python", "ts": 1e6 * begin, "dur": 1e6 * seconds, "args": {}}
+            *({"ph": "X", "pid": process, "tid": 2, "name": "Python", "ts": 1e6 * (self._begin + begin), "dur": 1e6 * seconds, "args": {}}
               for begin, seconds in self._gaps),
             *self.memory.events(),
         ]

@@ -6,6 +6,7 @@ import json
 import linecache
 import math
 import os
+import platform
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,8 +18,9 @@ from adjoint.foundation.files import write_file
 from adjoint.ir.ops.fused import Fused
 from adjoint.runtime.memory.watching import Observation, observed
 from adjoint.runtime.process.location import user_location
+from adjoint.runtime.process.parallel_context import get_auto_parallel_context
 
-__all__ = ["OpTime", "OpTimes", "name_of", "place_of", "shown_line", "times"]
+__all__ = ["OpTime", "OpTimes", "name_of", "place_of", "process_events", "shown_line", "times", "traced_process"]
 
 _SHOWN = 25
 """Limit of the rows that the table shows."""
@@ -83,16 +85,18 @@ class OpTimes:
         """Write each launch, with its beginning, its length and its line, as a trace in the format of Chrome, which Perfetto and
         chrome://tracing show.  OSError for a file that cannot be written.
 
-        The first million launches are in it.
+        The first million launches are in it.  Times are those of the machine's clock, and a process that is one of several is named by
+        its rank, so the events of several files fit into one trace.
         """
         write_file(path, [json.dumps({"traceEvents": self.events(), "displayTimeUnit": "ns"}).encode()])
 
     def events(self) -> list[dict[str, Any]]:
         """Return the events of the trace."""
-        process = os.getpid()
+        process = traced_process()
         return [
+            *process_events(),
             {"ph": "M", "pid": process, "tid": 1, "name": "thread_name", "args": {"name": "kernels"}},
-            *({"ph": "X", "pid": process, "tid": 1, "name": row.op or "loop", "ts": 1e6 * begin, "dur": 1e6 * seconds,
+            *({"ph": "X", "pid": process, "tid": 1, "name": row.op or "loop", "ts": 1e6 * (self._begin + begin), "dur": 1e6 * seconds,
                "args": self._details(row)} for row, begin, seconds in self._launches),
         ]
 
@@ -112,6 +116,22 @@ class OpTimes:
         row.seconds += seconds
         if len(self._launches) < MOST:
             self._launches.append((row, time.perf_counter() - self._begin - seconds, seconds))
+
+
+def traced_process() -> int:
+    """Return the number of this process in a trace: of several processes the rank, from 1 on, since 0 stands for none; else the system's.
+    """
+    return get_auto_parallel_context("global_rank") + 1 if get_auto_parallel_context("device_num") > 1 else os.getpid()
+
+
+def process_events() -> list[dict[str, Any]]:
+    """Return the events that name this process in a trace, if it is one of several, and put it in its place among them."""
+    count, rank = (get_auto_parallel_context(name) for name in ("device_num", "global_rank"))
+    if count == 1:
+        return []
+    name = f"rank {rank} of {count} (process {os.getpid()} on {platform.node()})"
+    return [{"ph": "M", "pid": rank + 1, "name": "process_name", "args": {"name": name}},
+            {"ph": "M", "pid": rank + 1, "name": "process_sort_index", "args": {"sort_index": rank}}]
 
 
 def place_of(launched: Observation) -> At | None:

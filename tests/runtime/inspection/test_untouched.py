@@ -105,7 +105,8 @@ def class_of_meta(held: Tensor) -> Any:
 def lazy_module(held: Tensor) -> Any:
     made: Any = types.ModuleType.__new__(Lazy)
     types.ModuleType.__init__(made, "lazy")
-    names: Any = types.ModuleType.__dict__["__dict__"].__get__(made)
+    attribute: Any = types.ModuleType.__dict__["__dict__"]
+    names: Any = attribute.__get__(made)
     names["held"] = held
     return made
 
