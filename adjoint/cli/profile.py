@@ -27,6 +27,11 @@ def act(chosen: argparse.Namespace) -> int:
     """Run the script, then print the tables to stderr, also if it has raised; exceptions propagate."""
     if not is_there(chosen):
         return 2
+    folder = os.path.dirname(chosen.trace or "") or "."
+    if chosen.trace and not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
+        print(f"adjoint profile: the trace {chosen.trace!r} cannot be written: {folder!r} is no directory that can be written to",
+              file=sys.stderr)
+        return 2
     found = None
     try:
         with watch.profile() as found:

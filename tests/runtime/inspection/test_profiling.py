@@ -141,3 +141,7 @@ def test_a_script_is_profiled(tmp_path: Path) -> None:
             if event["ph"] == "X" and event["tid"] == 1] == ["mul"]
     done = subprocess.run([*command[:4], "none.py"], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "there is no file 'none.py'" in done.stderr
+    nowhere = str(tmp_path / "none" / "trace.json")
+    done = subprocess.run([*command[:4], "--trace", nowhere, str(script)], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith(f"adjoint profile: the trace {nowhere!r} cannot be written")
