@@ -7,7 +7,6 @@ import json
 import re
 import sys
 import threading
-import weakref
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 import pytest
 
 import adjoint as ms
-from adjoint import Parameter, Tensor, nn, ops, watch
+from adjoint import Tensor, nn, ops, watch
 from adjoint.runtime.memory.machine import data_observers, machine
 
 both_modes = pytest.mark.parametrize("wrap", [lambda function: function, ms.jit], ids=["eager", "graph"])
@@ -210,34 +209,3 @@ def test_nothing_is_followed_afterwards() -> None:
         raise ZeroDivisionError
     ones()
     assert not data_observers and not machine().memory_changes() and found.peak_bytes == NBYTES and sys.getrefcount(x.memory) <= 3
-
-
-class Unmade(nn.Cell):
-    """A Cell whose `__init__` does not run."""
-
-
-class Asked:
-    """An object with slots that answers for no other attribute."""
-
-    __slots__ = ("empty", "held")
-
-    def __getattr__(self, name: str) -> Any:
-        raise RuntimeError(f"asked for {name}")
-
-    @property
-    def __class__(self) -> Any:
-        raise RuntimeError("asked for its class")
-
-
-def test_no_code_of_the_users_objects_runs() -> None:
-    """Objects that are half made, or raise when they are asked, hold tensors like others."""
-    asked, cell, parameter, gone = Asked(), Unmade.__new__(Unmade), Parameter.__new__(Parameter), weakref.proxy(Unmade())
-    with watch.memory() as found:
-        asked.held, cell.__dict__["of_cell"], parameter.__dict__["of_parameter"] = ones(), ones(), ones()
-    assert {kept(row) for row in found.held} == {
-        "`asked.held` of `test_no_code_of_the_users_objects_runs` (test_memory_use.py)", "the variable `of_cell` of the Cell 'Unmade'",
-        "the variable `of_parameter` of the Parameter ''"}
-    bad = Tensor([np.nan])
-    with pytest.raises(FloatingPointError, match="the variable 'bad' of"), watch.check_finite():
-        ops.log(bad)
-    del gone
