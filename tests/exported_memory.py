@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from adjoint.codegen.emit import lower
+from adjoint.codegen.standalone_batch import Versions
 from adjoint.codegen.standalone_hooks import HOOKS
 from adjoint.codegen.standalone_memory import MemoryPlan, element_of, loop_parts, memory_of
 from adjoint.foundation.dataclass import dataclass
@@ -33,10 +34,12 @@ class _Place:
         return self.array == other.array and self.begin < other.end and other.begin < self.end
 
 
-def overlaps_of(function: Function, max_rounds: int | None = None) -> list[str]:
+def overlaps_of(function: Function | Versions, max_rounds: int | None = None) -> list[str]:
     """Return what is wrong with the places of the values of a function, as they are in exported C: nothing, if all is well."""
-    results = [_Place(f"result {i}") for i in range(len(function.body.results))]
-    return [*_Walk(memory_of(function, _scratch, max_rounds)).region(function.body, results, set())]
+    versions = Versions(function) if isinstance(function, Function) else function
+    body = versions.function.body
+    results = [_Place(f"result {i}") for i in range(len(body.results))]
+    return [*_Walk(memory_of(versions, _scratch, max_rounds)).region(body, results, set())]
 
 
 def _scratch(node: Node) -> list[tuple[str, int]]:

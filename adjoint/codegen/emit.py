@@ -52,14 +52,15 @@ class KernelStage:
         """Return how many units of work (such as elements or rows) there are; a stage with 0 units is not run."""
         return self.sizes[0]
 
-    def arguments(self, operands: Sequence[str]) -> list[str]:
+    def arguments(self, operands: Sequence[str], sizes: Sequence[str]) -> list[str]:
         """Return the arguments of a call that computes all units, for a kernel in the direct form.
 
         operands  the C text of each operand: inputs, outputs, scratch
+        sizes     that of each size
         """
         assert self.direct is not None, self.function
-        taken = [*(operands[i] for i in self.direct.operands), *(integer_text(self.sizes[i]) for i in self.direct.sizes)]
-        return [*taken, "0", str(self.units)] if self.direct.ranged else taken
+        taken = [*(operands[i] for i in self.direct.operands), *(sizes[i] for i in self.direct.sizes)]
+        return [*taken, "0", sizes[0]] if self.direct.ranged else taken
 
 
 def integer_text(number: int) -> str:

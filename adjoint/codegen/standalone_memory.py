@@ -11,6 +11,8 @@ written through a pointer to one type is not read through a pointer to another o
     for .. carry (h = h0)         if nothing reads h any more, what the next round gets is computed in its bytes
 
 A stack is its depth and room for as many items as there can be rounds.  It changes in place, since each stack value is used once.
+
+A function for several batches has one plan, with room for the largest values.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from adjoint.codegen.errors import NOT_STANDALONE
+from adjoint.codegen.standalone_batch import Versions
 from adjoint.codegen.standalone_hooks import HOOKS
 from adjoint.foundation.dataclass import dataclass, field
 from adjoint.ir.arena import Arena
@@ -83,6 +86,7 @@ class MemoryPlan:
     spares   for each loop: by index of a carried value, where it is kept while the carried values change places
     scratch  for each node, where each scratch buffer of its kernel begins
     rooms    the room of each stack
+    most     for each tensor whose size depends on the batch the bytes of the largest
     arenas   for each C type of elements the bytes of its arena
     """
 
@@ -93,6 +97,7 @@ class MemoryPlan:
     spares: dict[Node, dict[int, int]] = field(default_factory=dict)
     scratch: dict[Node, list[int]] = field(default_factory=dict)
     rooms: dict[Value, Room] = field(default_factory=dict)
+    most: dict[Value, int] = field(default_factory=dict)
     arenas: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -105,11 +110,11 @@ class MemoryPlan:
         return self.roots.get(value, value)
 
     def size(self, value: Value) -> int:
-        """Return the bytes of a value."""
+        """Return the bytes of a value, at most."""
         if isinstance(value.type, StackType):
             return self.rooms[value].nbytes
         assert isinstance(value.type, TensorType)
-        return value.type.nbytes
+        return self.most.get(value, value.type.nbytes)
 
 
 def element_of(type_: Type) -> str:
@@ -120,16 +125,17 @@ def element_of(type_: Type) -> str:
     return type_.dtype.c_name
 
 
-def memory_of(function: Function, scratch: Callable[[Node], Sequence[tuple[str, int]]], max_rounds: int | None = None) -> MemoryPlan:
+def memory_of(versions: Versions, scratch: Callable[[Node], Sequence[tuple[str, int]]], max_rounds: int | None = None) -> MemoryPlan:
     """Return where the values of a function are.
 
+    versions    the function, for one batch or several
     scratch     returns the C type of the elements and the bytes of each scratch buffer of a node's kernel
     max_rounds  the largest number of rounds of a loop that keeps values for its gradient and whose rounds are not known
 
     CompileError for such a loop without `max_rounds`.
     """
-    memory = MemoryPlan(rooms=_Rooms(max_rounds).of(function))
-    ValueLayout(function, memory, scratch).body(function)
+    memory = MemoryPlan(rooms=_Rooms(versions, max_rounds).of(versions.function), most=versions.most_bytes())
+    ValueLayout(versions.function, memory, scratch).body(versions.function)
     return memory
 
 
@@ -147,8 +153,8 @@ class _Rooms:
     depth  for each stack value, the number of items it has at most
     """
 
-    def __init__(self, max_rounds: int | None):
-        self.max_rounds = max_rounds
+    def __init__(self, versions: Versions, max_rounds: int | None):
+        self.versions, self.max_rounds = versions, max_rounds
         self.rooms: dict[Value, Room] = {}
         self.depth: dict[Value, int] = {}
 
@@ -163,7 +169,7 @@ class _Rooms:
     def node(self, node: Node) -> None:
         match node.op:
             case Stack() | Undef() if isinstance(node.results[0].type, StackType):
-                self.define(node.results[0], _room_for(node.results[0].type), 0)
+                self.define(node.results[0], _room_for(self.versions.types_of(node.results[0])), 0)
             case Push():
                 stack, item = node.operands
                 room = self.room(stack)
@@ -204,9 +210,9 @@ class _Rooms:
             self.define(node.results[i], room, begin + (more * self.rounds(node) if more > 0 else 0))
 
     def rounds(self, node: Node) -> int:
-        known = known_rounds(node.operands[:3]) if isinstance(node.op, For) else None
-        if known is not None:
-            return len(known)
+        known = [known_rounds(each.operands[:3]) if isinstance(node.op, For) else None for each in self.versions.nodes_of(node)]
+        if None not in known:
+            return max(len(rounds) for rounds in known if rounds is not None)
         if self.max_rounds is None:
             raise NOT_STANDALONE.at(
                 node.loc, "the gradient of this loop keeps values of each round, and the number of rounds is known only when it runs",
@@ -229,12 +235,12 @@ class _Rooms:
         room.capacity = max(room.capacity, depth)
 
 
-def _room_for(type_: StackType) -> Room:
-    item = type_.item
-    if isinstance(item, StackType):
-        return Room(_room_for(item))
-    assert isinstance(item, TensorType)
-    return Room(item.nbytes)
+def _room_for(types: Sequence[Type]) -> Room:
+    """Return the room for a stack of which these are the types, one for each batch."""
+    items = [type_.item for type_ in types if isinstance(type_, StackType)]
+    if isinstance(items[0], StackType):
+        return Room(_room_for(items))
+    return Room(max(item.nbytes for item in items if isinstance(item, TensorType)))
 
 
 def _join(first: Room, second: Room) -> None:

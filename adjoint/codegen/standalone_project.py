@@ -20,16 +20,8 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.codegen.c_print import WIDTH, comment
-from adjoint.codegen.standalone import (
-    NO_STEP,
-    OTHER_LAYOUT,
-    TOO_MANY_ROUNDS,
-    Context,
-    ExportedFunction,
-    StandaloneFile,
-    arena_members,
-    standalone_file,
-)
+from adjoint.codegen.standalone import StandaloneFile, arena_members, standalone_file
+from adjoint.codegen.standalone_function import NO_STEP, OTHER_LAYOUT, TOO_MANY_ROUNDS, WRONG_BATCH, Context, ExportedFunction
 from adjoint.codegen.standalone_hooks import HookField
 from adjoint.codegen.standalone_stack import arrays_on_stack
 from adjoint.codegen.standalone_table import layer_table

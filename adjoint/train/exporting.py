@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.codegen.standalone import RANDOM, ExportedFunction, used_state
+from adjoint.codegen.standalone_function import RANDOM, ExportedFunction, used_state
 from adjoint.codegen.standalone_hooks import HOOKS, HookField, hook_declaration, hook_name
 from adjoint.codegen.standalone_project import OWN_NAMES, Project, RecordedCall, StateField
 from adjoint.codegen.user_names import TAKEN, free, is_identifier, local_name

@@ -33,14 +33,8 @@ from op_cases import Kernels, cases, lowered_cases  # noqa: E402  # found on `sy
 from programs import PROGRAMS  # noqa: E402  # found on `sys.path`, set above
 
 import adjoint as ms  # noqa: E402  # after `sys.path`
-from adjoint.codegen.standalone import (  # noqa: E402  # after `sys.path`
-    RANDOM,
-    Context,
-    ExportedFunction,
-    arena_members,
-    standalone_file,
-    used_state,
-)
+from adjoint.codegen.standalone import arena_members, standalone_file  # noqa: E402  # after `sys.path`
+from adjoint.codegen.standalone_function import RANDOM, Context, ExportedFunction, used_state  # noqa: E402  # after `sys.path`
 from adjoint.foundation.diagnostics import CompileError  # noqa: E402  # after `sys.path`
 from adjoint.ir.core import Module, Value  # noqa: E402  # after `sys.path`
 from adjoint.ir.ops.statistics import Statistics  # noqa: E402  # after `sys.path`

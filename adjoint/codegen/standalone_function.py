@@ -1,0 +1,662 @@
+"""The text of one C function of a standalone file: the values and nodes of a function of the IR as declarations and statements.
+
+A function for batches of several sizes has a parameter `batch`: sizes and numbers that depend on it are computed from it, or looked up.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from textwrap import wrap
+from typing import Any, Final
+
+import numpy as np
+
+from adjoint.codegen.c_print import WIDTH, Printer, comment
+from adjoint.codegen.emit import integer_text
+from adjoint.codegen.errors import NOT_STANDALONE
+from adjoint.codegen.standalone_batch import NAME, NumberOfBatch, Versions, condition, formula, text_of_all
+from adjoint.codegen.standalone_hooks import HOOKS
+from adjoint.codegen.standalone_kernels import Choice, Kernels, choices, has_kernel, shared_scratch
+from adjoint.codegen.standalone_memory import SIZES, aligned, element_of, loop_parts, memory_of
+from adjoint.codegen.user_names import TAKEN, free, function_name
+from adjoint.foundation.dataclass import dataclass, field
+from adjoint.foundation.diagnostics import Derived, source_line, user_place
+from adjoint.ir.core import Atom, Function, Host, Literal, Node, Region, Value, walk
+from adjoint.ir.kernel.c_ast import literal
+from adjoint.ir.kernel.names import identifier
+from adjoint.ir.ops.control import For, If, While
+from adjoint.ir.ops.host import Apply, Bprop, Callback, CellCallback, Observe
+from adjoint.ir.ops.random import KEY, Draw
+from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
+from adjoint.ir.ops.state import Read, Write
+from adjoint.ir.print import Listing, listing
+from adjoint.ir.storage import from_compute
+from adjoint.ir.types import DType, StackType, TensorType, Type
+
+__all__ = ["ARENAS", "NO_STEP", "OTHER_LAYOUT", "RANDOM", "TOO_MANY_ROUNDS", "WRONG_BATCH", "Context", "ExportedFunction", "FunctionText",
+           "changed_lines", "function_heading", "signature_lines", "used_state"]
+
+RANDOM: Final = "random!"
+"""The symbol of the state from which random numbers are drawn: u64[2], the seed and the number of draws."""
+
+TOO_MANY_ROUNDS: Final = -1
+NO_STEP: Final = -2
+OTHER_LAYOUT: Final = -3
+WRONG_BATCH: Final = -4
+"""What functions of a file return besides the status of a kernel: see the header (`standalone_project`)."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """A struct of the caller's that holds state and intermediate values.
+
+    type    its name; its member `arena` holds intermediate values, see `arena_members`
+    header  the file that declares it
+    """
+
+    type: str
+    header: str
+
+
+@dataclass(frozen=True)
+class ExportedFunction:
+    """A function that becomes part of a standalone C file.
+
+    function    its IR, without gradients and cells in it
+    state       the parameters of its module
+    results     the names of its results
+    name        its name in C
+    max_rounds  the largest number of rounds of a loop that keeps values for its gradient, if the rounds are not known
+    places      with a context: for each symbol of state a C expression that points to it
+    hosts       the Python functions that its module calls, for messages
+    hooks       with a context: for each symbol of hooks a C expression of the pointer to the function
+    batches     with a context: the function for each number of rows from 1 on, if its arguments have any number up to the last one
+    """
+
+    function: Function
+    state: Mapping[str, TensorType]
+    results: Sequence[str]
+    name: str = ""
+    max_rounds: int | None = None
+    places: Mapping[str, str] = field(default_factory=dict)
+    hosts: Mapping[str, Host] = field(default_factory=dict)
+    hooks: Mapping[str, str] = field(default_factory=dict)
+    batches: Mapping[int, Function] = field(default_factory=dict)
+
+    @property
+    def c_name(self) -> str:
+        """Return the name of the function in C."""
+        return self.name or function_name(self.function.symbol)
+
+
+ARENAS: Final = {"double": "f64", "int64_t": "i64", "uint64_t": "u64", "float": "f32", "int32_t": "i32", "uint32_t": "u32",
+                   "int16_t": "i16", "uint16_t": "u16", "int8_t": "i8", "uint8_t": "u8"}
+"""For each C type of elements its array in the arena; the largest elements first, so that a struct has no gaps."""
+
+
+def used_state(function: Function) -> dict[str, bool]:
+    """Return the symbols of state that a function uses, in the order of the program, and for each whether the function writes it."""
+    found: dict[str, bool] = {}
+    for node in walk(function.body):
+        match node.op:
+            case Read(symbol=symbol):
+                found.setdefault(symbol, False)
+            case Write(symbol=symbol):
+                found[symbol] = True
+            case Draw():
+                found[RANDOM] = True
+            case _:
+                pass
+    return found
+
+
+class FunctionText:
+    """Writes one C function of a standalone file.
+
+    entry     what is exported
+    versions  its function, for one batch or for several
+    name      in C
+    kernels   the kernels of the file
+    context   where state and intermediate values are; None: state is arguments, values are static
+
+    After `text`:
+
+    names       for each value a C expression that points to it
+    memory      where the values are
+    prototype   the declaration with a comment that says the types of the arguments
+    parameters  those of C, `context` and `batch` included
+    reads       the symbols of the state that it takes as arguments, in order
+    stacks      whether it uses stacks
+    """
+
+    def __init__(self, entry: ExportedFunction, versions: Versions, name: str, kernels: Kernels, context: Context | None):
+        self.entry, self.versions, self.function, self.name = entry, versions, versions.function, name
+        self.kernels, self.context, self.places = kernels, context, dict(entry.places)
+        for node in walk(self.function.body):
+            _check(node, entry)
+        self.memory = memory_of(versions, self._scratch, entry.max_rounds)
+        self.used = used_state(self.function)
+        self.listings = [listing(function, locations=False) for function in versions.functions or (self.function,)]
+        self.listing = self.listings[-1]
+        self.names: dict[Value, str] = {}
+        constants = (place for place in self.places.values() if "->" not in place)
+        self.taken = {*TAKEN, *constants, name, "context", "push", "pop", *([NAME] if versions.batches else [])}
+        self.lines: list[str] = []
+        self.tables: list[str] = []
+        self.indent = 4
+        self.line_shown: tuple[str, str, int] | None = None
+        self.bytes = 0
+        self.fails = self.stacks = False
+        self.prototype = ""
+        self.parameters: list[str] = []
+        self.results: list[str] = []
+        self.reads: list[str] = []
+
+    def text(self) -> str:
+        """Return the C function, with the Python line and the IR of each node as a comment."""
+        body = self.function.body
+        for node in walk(body):
+            if has_kernel(node):
+                self.taken.update(stage.function for each in self.versions.nodes_of(node) for stage in self.kernels.lowered(each).stages)
+        for p in body.params:
+            self._name(p)
+        state = self.entry.state
+        types = {symbol: KEY if symbol == RANDOM else state[symbol] for symbol in [*state, RANDOM] if symbol in self.used}
+        if self.context is None:
+            self.places = {symbol: self._free(identifier(symbol.rstrip("!"))) for symbol in types}
+            self.reads = list(types)
+        results = self.results = [self._free(identifier(name)) for name in self.entry.results]
+        self._block(body, results)
+        for place, atom in zip(results, body.results, strict=True):
+            if self._pointer(atom) != place:
+                self._line(self._copied(place, self._pointer(atom), atom))
+        states = [] if self.context is not None else [
+            f"{'' if self.used[symbol] else 'const '}{element_of(type_)} *restrict {self.places[symbol]}"
+            for symbol, type_ in types.items()]
+        # With a context kernels are inlined, and there gcc 12 and clang 14 take `restrict` for more than it says: see `direct_text`.
+        alone = "*restrict " if self.context is None else "*"
+        several = len(self.versions.batches) > 1
+        self.parameters = [
+            *([f"{self.context.type} *context"] if self.context is not None else []),
+            *([f"int64_t {NAME}"] if several else []),
+            *(f"const {element_of(p.type)} {alone}{self.names[p]}" for p in body.params),
+            *states,
+            *(f"{element_of(atom.type)} {alone}{place}" for place, atom in zip(results, body.results, strict=True)),
+        ]
+        title, heading = self._title(types), function_heading(self.name, self.parameters)
+        self.prototype = "\n".join([*title, heading.replace(" {", ";")])
+        self.lines, used = _without_unused([*self.tables, *self.lines])
+        given = [*(["context"] if self.context is not None else []), *([NAME] if several else []), *(self.names[p] for p in body.params),
+                 *([] if self.context is not None else self.places.values()), *results]
+        first = [*(f"    (void){name};" for name in given if name not in used), *(["    int status;"] if self.fails else [])]
+        inner = "static " if self.versions.batches else ""
+        return "\n".join([*title, f"{inner}{heading}", *first, *self.lines, "    return 0;", "}\n"])
+
+    def _title(self, state: Mapping[str, Type]) -> list[str]:
+        """Return the lines of a comment with the types of the C function's arguments.
+
+        state  the module's parameters that it uses, with their types
+        """
+        operands = [f"{self.names[p]}: {self._shown(p)}" for p in self.function.params]
+        if self.context is None:
+            operands += [f"{self.places[symbol]}: {type_}" for symbol, type_ in state.items()]
+        given = [f"{place}: {self._shown(atom)}" for place, atom in zip(self.results, self.function.body.results, strict=True)]
+        lines = signature_lines(self.name, operands, given)
+        if batches := self.versions.batches:
+            rows = str(batches[0]) if len(batches) == 1 else f"{batches[0]} to {batches[-1]}"
+            lines.append(f"for a batch of {rows}")
+        if self.context is not None:
+            lines.append(f"uses {self.memory.nbytes} bytes of the arena")
+            lines += changed_lines(self.used)
+        else:
+            lines.append(f"{self.bytes} bytes of static memory")
+        return comment("\n".join(lines))
+
+    def _shown(self, atom: Atom) -> str:
+        """Return the text of a type."""
+        return text_of_all([str(type_) for type_ in self.versions.types_of(atom)], self.versions.batches)
+
+    def _scratch(self, node: Node) -> list[tuple[str, int]]:
+        """Return the C type of the elements and the bytes of each scratch buffer of a node's kernel."""
+        return shared_scratch(self._choices(node))[0] if has_kernel(node) else []
+
+    def _choices(self, node: Node) -> list[Choice]:
+        """Return which kernel computes a node for which batch."""
+        return choices([self.kernels.lowered(each) for each in self.versions.nodes_of(node)])
+
+    # -- numbers that depend on the batch ---------------------------------------------------------------------------------
+    def _number_of(self, numbers: Sequence[int], places: Sequence[int] | None = None, kind: str = "int64_t") -> str:
+        """Return C for a size.
+
+        numbers  for each batch
+        places   the batches, by index; None for all
+        kind     its C type, int64_t or size_t
+        """
+        if len({*numbers}) == 1:
+            return integer_text(numbers[0])
+        batches = self.versions.batches
+        chosen = [batches[place] for place in places] if places is not None else batches
+        cast = "" if kind == "int64_t" else f"({kind})"
+        found = formula(dict(zip(chosen, numbers, strict=True)), f"{cast}{NAME}")
+        if found is not None:
+            return found
+        element = "int32_t" if all(-(2**31) < number < 2**31 for number in numbers) else "int64_t"
+        return f"{cast}{self._looked_up(element, dict(zip(chosen, map(str, numbers), strict=True)))}"
+
+    def _count(self, atom: Atom) -> str:
+        """Return C of type size_t for the number of a tensor's items."""
+        return self._number_of(self.versions.counts(atom), kind="size_t")
+
+    def _looked_up(self, element: str, texts: Mapping[int, str]) -> str:
+        """Return C that finds a constant in a table.
+
+        element  its C type
+        texts    the constant by number of rows
+        """
+        first, last = min(texts), max(texts)
+        name = self._free(f"of_{NAME}")
+        numbers = wrap(", ".join(texts.get(rows, "0") for rows in range(first, last + 1)), WIDTH - 8)
+        self.tables += [f"    static const {element} {name}[{last - first + 1}] = {{", *(f"        {line}" for line in numbers), "    };"]
+        return f"{name}[{NAME} - {first}]" if first else f"{name}[{NAME}]"
+
+    def _constant(self, x: Literal) -> str:
+        dtype = x.type.dtype
+        if not isinstance(x, NumberOfBatch):
+            return _constant(x.value, dtype)
+        if not dtype.is_float and dtype.c_name == "int64_t":
+            return self._number_of([int(value) for value in x.each])
+        texts = [_constant(value, dtype) for value in x.each]
+        return self._looked_up(dtype.c_name, dict(zip(self.versions.batches, texts, strict=True)))
+
+    # -- names and places -------------------------------------------------------------------------------------------------
+    def _name(self, value: Value) -> str:
+        """Give a value a name of its own, as it has in the text of the IR, and return it."""
+        name = self.names[value] = self._free(identifier(self.listing.names[value]))
+        return name
+
+    def _free(self, name: str) -> str:
+        name = free(name, self.taken)
+        self.taken.add(name)
+        return name
+
+    def _define(self, value: Value, results: Sequence[str]) -> None:
+        """Say where a value is, in a declaration if it has memory of its own.
+
+        results  for each result of the region a C expression that points to it
+        """
+        root = self.memory.root(value)
+        if root is not value:
+            self.names[value] = self.names[root]
+        elif value in self.memory.shared:
+            self.names[value] = results[self.memory.shared[value]]
+        elif value in self.memory.states:
+            self.names[value] = self.places[self.memory.states[value]]
+        else:
+            self._declare(element_of(value.type), self._name(value), self.memory.offsets[value], self.memory.size(value))
+
+    def _declare(self, element: str, name: str, offset: int, nbytes: int, alignment: str = "") -> None:
+        if self.context is not None:
+            first = f" + {offset // SIZES[element]}" if offset else ""
+            self._line(f"{element} *const {name} = context->arena.{ARENAS[element]}{first};")
+        else:
+            self.bytes += nbytes
+            self._line(f"static {alignment}{element} {name}[{max(nbytes // SIZES[element], 1)}];")
+
+    def _pointer(self, atom: Atom) -> str:
+        return self.names[atom] if isinstance(atom, Value) else f"&(const {element_of(atom.type)}){{{self._constant(atom)}}}"
+
+    def _number(self, atom: Atom) -> str:
+        """Return a C expression for the number that a 0-d tensor holds."""
+        return _first(self.names[atom]) if isinstance(atom, Value) else self._constant(atom)
+
+    # -- statements -------------------------------------------------------------------------------------------------------
+    def _line(self, text: str) -> None:
+        self.lines.append(" " * self.indent + text)
+
+    def _block(self, region: Region, results: Sequence[str]) -> None:
+        for node in region.nodes:
+            self._node(node, results)
+
+    def _node(self, node: Node, results: Sequence[str]) -> None:
+        op: Any = node.op
+        match op:
+            case Read():
+                (value,) = node.results
+                if value in self.memory.states:
+                    self._define(value, results)
+                    return
+                self._about(node)
+                self._define(value, results)
+                self._line(self._copied(self.names[value], self.places[op.symbol], value))
+            case Write():
+                (value,) = node.operands
+                if isinstance(value, Value) and self.memory.states.get(self.memory.root(value)) == op.symbol:
+                    return
+                self._about(node)
+                self._line(self._copied(self.places[op.symbol], self._pointer(value), value))
+            case Stack():
+                self.stacks = True
+                self._define(node.results[0], results)
+                self._line(f"{self.names[node.results[0]]}[0] = 0;")
+            case Undef():
+                self._define(node.results[0], results)
+            case Push() | Pop():
+                self._transfer(node, results)
+            case Draw():
+                self._about(node)
+                self._define(node.results[0], results)
+                key, random = self.names[node.results[0]], self.places[RANDOM]
+                self._line(f"{key}[0] = {f'UINT64_C({op.seed})' if op.seed else f'{random}[0]'};")
+                self._line(f"{key}[1] = {random}[1]++;")
+            case Callback() | CellCallback() | Observe():
+                self._hook(node, results)
+            case If():
+                self._branch(node, results)
+            case For() | While():
+                self._loop(node, results)
+            case _ if getattr(op, "aliases", False) and self.memory.root(node.results[0]) is not node.results[0]:
+                self._define(node.results[0], results)
+            case _:
+                self._launch(node, results)
+
+    def _about(self, node: Node) -> None:
+        """Write a comment with the Python line of a node, if it is another than that of the node before, and with the node's IR."""
+        place = user_place(node.loc)
+        kind = "gradient of " if isinstance(node.loc, Derived) and node.loc.kind == "grad" else ""
+        if place is not None and (kind, place.file, place.line) != self.line_shown:
+            self.line_shown = kind, place.file, place.line
+            source = " ".join(source_line(place).split())
+            text = f"{kind}{os.path.basename(place.file)}:{place.line}{f': {source}' if source else ''}"
+            limit = WIDTH - self.indent - 6
+            if self.lines and not self.lines[-1].endswith("{"):
+                self.lines.append("")
+            self._remark(text if len(text) <= limit else f"{text[: limit - 4]} ...")
+        if not node.regions:  # branches and loops are C that says the same
+            shown = [_plain(shown, each) for shown, each in zip(self.listings, self.versions.nodes_of(node), strict=True)]
+            text = text_of_all(shown, self.versions.batches)
+            self._remark("\n".join(wrap(text, WIDTH - self.indent - 6, break_on_hyphens=False)))
+
+    def _remark(self, text: str) -> None:
+        for line in comment(text):
+            self._line(line)
+
+    def _copied(self, to: str, of: str, atom: Atom) -> str:
+        """Return a statement that copies a tensor."""
+        counts = {*self.versions.counts(atom)}
+        if counts == {1}:
+            return f"{_first(to)} = {_first(of)};"
+        size = self._count(atom)
+        return ";" if counts == {0} else f"memcpy({to}, {of}, {_factor(size)} * sizeof({element_of(atom.type)}));"
+
+    def _hook(self, node: Node, results: Sequence[str]) -> None:
+        self._about(node)
+        for value, given in zip(node.results, node.operands, strict=False):
+            self._define(value, results)
+            if not self._is_in(given, self.names[value]):
+                self._line(self._copied(self.names[value], self._pointer(given), value))
+        place = self.entry.hooks[node.op.symbol]
+        shown = [self.names[value] for value in node.results] + [self._pointer(atom) for atom in node.operands[len(node.results) :]]
+        arguments = [text for pointer, atom in zip(shown, node.operands, strict=True) for text in (pointer, self._count(atom))]
+        self._line(f"if ({place} != NULL) {{")
+        self._line(f"    {place}({', '.join(['context->user', *arguments])});")
+        self._line("}")
+
+    def _transfer(self, node: Node, results: Sequence[str]) -> None:
+        self._about(node)
+        stack = node.results[0]
+        room = self.memory.rooms[stack].found
+        self._define(stack, results)
+        pushed = isinstance(node.op, Push)
+        item = node.operands[1] if pushed else node.results[1]
+        nested = isinstance(item.type, StackType)
+        sizes = f"{room.item_bytes if nested else self._bytes(item)}, {aligned(room.item_bytes)}"
+        if pushed:
+            self._line(f"status = push({self.names[stack]}, {room.capacity}, {self._pointer(item)}, {sizes});")
+            self._check_status()
+        else:
+            self._define(node.results[1], results)
+            self._line(f"pop({self.names[stack]}, {self.names[node.results[1]]}, {sizes});")
+
+    def _bytes(self, atom: Atom) -> str:
+        """Return C of type size_t for the bytes of a tensor."""
+        return self._number_of([type_.nbytes for type_ in self.versions.types_of(atom) if isinstance(type_, TensorType)], kind="size_t")
+
+    def _check_status(self) -> None:
+        self.fails = True
+        self._line("if (status != 0) {")
+        self._line("    return status;")
+        self._line("}")
+
+    def _branch(self, node: Node, results: Sequence[str]) -> None:
+        self._about(node)
+        stacks = [value for value in node.results if self.memory.root(value) is not value]
+        for value in node.results:
+            if value not in stacks:
+                self._define(value, results)
+        for region, head in zip(node.regions, (f"if ({self._number(node.operands[0])}) {{", "} else {"), strict=True):
+            mark = len(self.lines)
+            self._line(head)
+            self.indent += 4
+            self.line_shown = None
+            # The result of a stack is known by the stack that it is, after the branch.
+            places = [self.names.get(value, "") for value in node.results]
+            self._block(region, places)
+            for value, place, atom in zip(node.results, places, region.results, strict=True):
+                if place and not self._is_in(atom, place):
+                    self._line(self._moved(place, atom, value))
+            self.indent -= 4
+            if region is node.regions[1] and len(self.lines) == mark + 1:
+                del self.lines[mark]
+        self._line("}")
+        for value in stacks:
+            self._define(value, results)
+        self.line_shown = None
+
+    def _is_in(self, atom: Atom, place: str) -> bool:
+        return isinstance(atom, Value) and self.names[atom] == place
+
+    def _moved(self, place: str, atom: Atom, value: Value) -> str:
+        """Return a statement that copies a value, a tensor or a stack, to a place for `value`."""
+        if isinstance(value.type, StackType):
+            return f"memcpy({place}, {self._pointer(atom)}, {self.memory.size(value)});"
+        return self._copied(place, self._pointer(atom), value)
+
+    def _loop(self, node: Node, results: Sequence[str]) -> None:
+        self._about(node)
+        initial, params = loop_parts(node)
+        body = node.regions[-1]
+        for value, param, result in zip(initial, params, node.results, strict=True):
+            self._define(result, results)
+            self.names[param] = self.names[result]
+            if not self._is_in(value, self.names[param]) and not _is_undefined(value, node, self.function):
+                self._line(self._moved(self.names[param], value, param))
+        places = [self.names[param] for param in params]
+        spares = {i: self._spare(params[i], offset) for i, offset in self.memory.spares[node].items()}
+        if isinstance(node.op, For):
+            self._line(self._for(node))
+            self.indent += 4
+        else:
+            self._line("for (;;) {")
+            self.indent += 4
+            self.line_shown = None
+            self._block(node.regions[0], ())
+            self._line(f"if (!{self._number(node.regions[0].results[0])}) {{")
+            self._line("    break;")
+            self._line("}")
+        self.line_shown = None
+        self._block(body, places)
+        for i, spare in spares.items():
+            self._line(self._moved(spare, body.results[i], params[i]))
+        for i, (place, atom) in enumerate(zip(places, body.results, strict=True)):
+            if i not in spares and not self._is_in(atom, place):
+                self._line(self._moved(place, atom, params[i]))
+        for i, spare in spares.items():
+            self._line(self._copied(places[i], spare, params[i]))
+        self.indent -= 4
+        self._line("}")
+        self.line_shown = None
+
+    def _spare(self, param: Value, offset: int) -> str:
+        name = self._free(f"next_{identifier(self.listing.names[param])}")
+        self._declare(element_of(param.type), name, offset, self.memory.size(param))
+        return name
+
+    def _for(self, node: Node) -> str:
+        """Return the head of a `for`, after a check of its step if that is not known."""
+        start, stop, step = node.operands[:3]
+        index = node.regions[0].params[0]
+        name = self._name(index)
+        self.names[index] = f"&{name}"
+        begin, end, by = map(self._number, (start, stop, step))
+        if isinstance(step, Literal):
+            number = int(step.value)
+            more = f"{name}++" if number == 1 else f"{name}--" if number == -1 else f"{name} += {by}"
+            goes_on = f"{name} < {end}" if number > 0 else f"{name} > {end}"
+        else:
+            self._line(f"if ({by} == 0) {{")
+            self._line(f"    return {NO_STEP};")
+            self._line("}")
+            more, goes_on = f"{name} += {by}", f"{by} > 0 ? {name} < {end} : {name} > {end}"
+        return f"for (int64_t {name} = {begin}; {goes_on}; {more}) {{"
+
+    def _launch(self, node: Node, results: Sequence[str]) -> None:
+        plain = self.kernels.plain_work > 0
+        self._about(node)
+        for value in node.results:
+            self._define(value, results)
+        scratch: list[str] = []
+        chosen = self._choices(node)
+        shared, taken = shared_scratch(chosen)
+        for (element, size), offset in zip(shared, self.memory.scratch.get(node, ()), strict=True):
+            scratch.append(self._free("scratch"))
+            self._declare(element, scratch[-1], offset, size, "" if plain else "_Alignas(64) ")
+        cast = "" if plain else "(void *)"
+        operands = [f"{cast}{self._pointer(atom)}" for atom in node.operands] + [self.names[value] for value in node.results]
+        if len(chosen) == 1:
+            self._calls(chosen[0], operands + scratch)
+            return
+        batches = self.versions.batches
+        for place, (choice, own) in enumerate(zip(chosen, taken, strict=True)):
+            test = f"if ({condition([batches[i] for i in choice.batches], batches)}) {{"
+            self._line("} else {" if place == len(chosen) - 1 else f"}} else {test}" if place else test)
+            self.indent += 4
+            self._calls(choice, operands + [scratch[i] for i in own])
+            self.indent -= 4
+        self._line("}")
+
+    def _calls(self, choice: Choice, operands: Sequence[str]) -> None:
+        """Write the calls of a kernel.
+
+        operands  C for each of its operands: inputs, outputs, scratch
+        """
+        for stages in zip(*(kernel.stages for kernel in choice.kernels), strict=True):
+            stage = stages[-1]
+            if not stage.units:
+                continue
+            sizes = [self._number_of(each, choice.batches) for each in zip(*(one.sizes for one in stages), strict=True)]
+            if stage.direct is not None:
+                call = f"{'status = ' if stage.direct.fails else ''}{stage.function}({', '.join(stage.arguments(operands, sizes))});"
+                for i, line in enumerate(wrap(call, WIDTH - self.indent - 4, break_long_words=False, break_on_hyphens=False)):
+                    self._line(f"    {line}" if i else line)
+                if stage.direct.fails:
+                    self._check_status()
+                continue
+            arguments = f"(void *const[]){{{', '.join(operands)}}}, (const int64_t[]){{{', '.join(sizes)}}}, 0, {sizes[0]}"
+            call = f"status = {stage.function}({arguments});"
+            if len(call) + self.indent <= WIDTH:
+                self._line(call)
+            else:
+                self._line(f"status = {stage.function}(")
+                self._line(f"    {arguments});")
+            self._check_status()
+
+
+def function_heading(name: str, parameters: Sequence[str]) -> str:
+    """Return the first lines of a C function, up to its brace."""
+    return f"int {name}(" + ",\n    ".join(["", *parameters])[1:] + ") {"
+
+
+def signature_lines(name: str, operands: Sequence[str], results: Sequence[str]) -> list[str]:
+    """Return the lines of a comment that shows the types of arguments and results."""
+    return wrap(f"{name}({', '.join(operands)}) -> {', '.join(results)}", WIDTH - 3, break_long_words=False, break_on_hyphens=False)
+
+
+def changed_lines(used: Mapping[str, bool]) -> list[str]:
+    """Return the lines of a comment that names the state that a function changes.
+
+    used  as `used_state` returns it
+    """
+    changed = [symbol.rstrip("!") for symbol, written in used.items() if written]
+    return wrap(f"changes {', '.join(changed)}", WIDTH - 3, break_long_words=False) if changed else []
+
+
+def _check(node: Node, entry: ExportedFunction) -> None:
+    """Raise a CompileError for a node of a function that a C file cannot contain, such as a call of Python."""
+    own = isinstance(node.op, (Read, Write, Stack, Push, Pop, Undef, If, For, While, Draw))
+    is_hook = isinstance(node.op, HOOKS) and node.op.symbol in entry.hooks
+    if not (own or is_hook or node.op.can_lower or getattr(node.op, "aliases", False)):
+        host = entry.hosts.get(getattr(node.op, "symbol", ""))
+        called = f": {host.reference}" if host is not None else ""
+        raise NOT_STANDALONE.at(node.loc, f"`{node.op.name}` is Python{called}", help=_INSTEAD.get(type(node.op), _INSTEAD[Apply]))
+    for type_ in (x.type for x in (*node.operands, *node.results)):
+        while isinstance(type_, StackType):
+            type_ = type_.item
+        if not isinstance(type_, TensorType):
+            raise NOT_STANDALONE.at(node.loc, f"`{node.op.name}` is not on tensors, but on {type_}")
+        if not type_.is_static:
+            raise NOT_STANDALONE.at(node.loc, f"`{node.op.name}` has sizes that are not known: {type_}",
+                                    help="keep the size: `ops.where(mask, x, 0)` in the place of a selection")
+
+
+_INSTEAD: Final = {
+    Apply: "leave it out of what is exported, or write it with operators; what C shall show can be a result",
+    **dict.fromkeys(HOOKS, "`adjoint export` makes a hook a function pointer"),
+    Bprop: "use operators whose own gradient is the wanted one: `x + ops.stop_gradient(y - x)` is y, with the gradient of x",
+}
+"""For ops that call Python, what to write instead."""
+
+
+def _is_undefined(atom: Atom, node: Node, function: Function) -> bool:
+    """Return True for an initial value that is never read."""
+    return isinstance(atom, Value) and any(isinstance(each.op, Undef) and atom in each.results for each in walk(function.body))
+
+
+def _plain(shown: Listing, node: Node) -> str:
+    """Return the line of the IR's text that shows a node, without the spaces that align it."""
+    return " ".join("".join(token.text for token in shown.lines[shown.line_of[node]]).split())
+
+
+def _first(pointer: str) -> str:
+    """Return a C expression for the first item behind a pointer."""
+    if pointer.startswith("&(const "):
+        return pointer[pointer.index("{") + 1 : -1]
+    return pointer[1:] if pointer.startswith("&") else f"{pointer}[0]"
+
+
+_DECLARATION: Final = re.compile(r"\s*(?:static .*?(\w+)\[\d+\];|\w+ \*const (\w+) = .*;)")
+
+
+def _without_unused(lines: Sequence[str]) -> tuple[list[str], set[str]]:
+    """Return the lines of a function without declarations of what no other line uses, and the names that are used in them."""
+    used = Counter(re.findall(r"\w+", _without_comments("\n".join(lines))))
+    kept = [line for line in lines if not ((found := _DECLARATION.fullmatch(line)) and used[found[1] or found[2]] == 1)]
+    return kept, {*re.findall(r"\w+", _without_comments("\n".join(kept)))}
+
+
+def _without_comments(text: str) -> str:
+    return re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+
+
+def _factor(text: str) -> str:
+    """Return C that can be a factor of a product."""
+    return f"({text})" if " + " in text or " - " in text else text
+
+
+def _constant(value: bool | int | float, dtype: DType) -> str:
+    """Return a number as C."""
+    if dtype.is_float and dtype.compute is not dtype:
+        return str(int(from_compute(np.asarray(value, dtype.compute.array), dtype).view(np.uint16)))
+    return Printer().expression(literal(value, dtype))[0]
