@@ -8,7 +8,7 @@ signature, so that a file of kernels can be read:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from inspect import CO_VARARGS
@@ -52,15 +52,15 @@ class KernelStage:
         """Return how many units of work (such as elements or rows) there are; a stage with 0 units is not run."""
         return self.sizes[0]
 
-    def arguments(self, operands: Sequence[str], sizes: Sequence[str]) -> list[str]:
+    def arguments(self, operands: Sequence[str], size: Callable[[int], str]) -> list[str]:
         """Return the arguments of a call that computes all units, for a kernel in the direct form.
 
         operands  the C text of each operand: inputs, outputs, scratch
-        sizes     that of each size
+        size      returns that of a size, by its position in `sizes`
         """
         assert self.direct is not None, self.function
-        taken = [*(operands[i] for i in self.direct.operands), *(sizes[i] for i in self.direct.sizes)]
-        return [*taken, "0", sizes[0]] if self.direct.ranged else taken
+        taken = [*(operands[i] for i in self.direct.operands), *map(size, self.direct.sizes)]
+        return [*taken, "0", size(0)] if self.direct.ranged else taken
 
 
 def integer_text(number: int) -> str:

@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, Final
 
 import numpy as np
 
 from adjoint.codegen.c_print import WIDTH, Printer, comment
-from adjoint.codegen.emit import integer_text
+from adjoint.codegen.emit import KernelStage, integer_text
 from adjoint.codegen.errors import NOT_STANDALONE
 from adjoint.codegen.standalone_batch import NAME, NumberOfBatch, Versions, condition, formula, text_of_all
 from adjoint.codegen.standalone_hooks import HOOKS
@@ -145,7 +145,7 @@ class FunctionText:
         constants = (place for place in self.places.values() if "->" not in place)
         self.taken = {*TAKEN, *constants, name, "context", "push", "pop", *([NAME] if versions.batches else [])}
         self.lines: list[str] = []
-        self.tables: list[str] = []
+        self.tables: dict[tuple[str, int, str], str] = {}
         self.indent = 4
         self.line_shown: tuple[str, str, int] | None = None
         self.bytes = 0
@@ -188,7 +188,7 @@ class FunctionText:
         ]
         title, heading = self._title(types), function_heading(self.name, self.parameters)
         self.prototype = "\n".join([*title, heading.replace(" {", ";")])
-        self.lines, used = _without_unused([*self.tables, *self.lines])
+        self.lines, used = _without_unused([*self._tables(), *self.lines])
         given = [*(["context"] if self.context is not None else []), *([NAME] if several else []), *(self.names[p] for p in body.params),
                  *([] if self.context is not None else self.places.values()), *results]
         first = [*(f"    (void){name};" for name in given if name not in used), *(["    int status;"] if self.fails else [])]
@@ -257,10 +257,18 @@ class FunctionText:
         texts    the constant by number of rows
         """
         first, last = min(texts), max(texts)
-        name = self._free(f"of_{NAME}")
-        numbers = wrap(", ".join(texts.get(rows, "0") for rows in range(first, last + 1)), WIDTH - 8)
-        self.tables += [f"    static const {element} {name}[{last - first + 1}] = {{", *(f"        {line}" for line in numbers), "    };"]
-        return f"{name}[{NAME} - {first}]" if first else f"{name}[{NAME}]"
+        numbers = ", ".join(texts.get(rows, "0") for rows in range(first, last + 1))
+        name = self.tables.get((element, first, numbers))
+        if name is None:
+            name = self.tables[element, first, numbers] = self._free(f"of_{NAME}")
+        return f"{name}[{NAME} - {first}]"
+
+    def _tables(self) -> Iterator[str]:
+        """Yield the lines that declare the tables of constants."""
+        for (element, _, numbers), name in self.tables.items():
+            yield f"    static const {element} {name}[] = {{"
+            yield from (f"        {line}" for line in wrap(numbers, WIDTH - 8))
+            yield "    };"
 
     def _constant(self, x: Literal) -> str:
         dtype = x.type.dtype
@@ -556,15 +564,19 @@ class FunctionText:
             stage = stages[-1]
             if not stage.units:
                 continue
-            sizes = [self._number_of(each, choice.batches) for each in zip(*(one.sizes for one in stages), strict=True)]
+
+            def size(place: int, stages: Sequence[KernelStage] = stages) -> str:
+                return self._number_of([each.sizes[place] for each in stages], choice.batches)
+
             if stage.direct is not None:
-                call = f"{'status = ' if stage.direct.fails else ''}{stage.function}({', '.join(stage.arguments(operands, sizes))});"
+                call = f"{'status = ' if stage.direct.fails else ''}{stage.function}({', '.join(stage.arguments(operands, size))});"
                 for i, line in enumerate(wrap(call, WIDTH - self.indent - 4, break_long_words=False, break_on_hyphens=False)):
                     self._line(f"    {line}" if i else line)
                 if stage.direct.fails:
                     self._check_status()
                 continue
-            arguments = f"(void *const[]){{{', '.join(operands)}}}, (const int64_t[]){{{', '.join(sizes)}}}, 0, {sizes[0]}"
+            sizes = ", ".join(map(size, range(len(stage.sizes))))
+            arguments = f"(void *const[]){{{', '.join(operands)}}}, (const int64_t[]){{{sizes}}}, 0, {size(0)}"
             call = f"status = {stage.function}({arguments});"
             if len(call) + self.indent <= WIDTH:
                 self._line(call)

@@ -21,6 +21,7 @@ import numpy as np
 
 from adjoint.codegen.c_print import WIDTH, comment
 from adjoint.codegen.standalone import StandaloneFile, arena_members, standalone_file
+from adjoint.codegen.standalone_batch import NAME
 from adjoint.codegen.standalone_function import NO_STEP, OTHER_LAYOUT, TOO_MANY_ROUNDS, WRONG_BATCH, Context, ExportedFunction
 from adjoint.codegen.standalone_hooks import HookField
 from adjoint.codegen.standalone_stack import arrays_on_stack
@@ -75,11 +76,13 @@ class RecordedCall:
     """A call of an exported function with the results that Python computes, arrays as they are stored.
 
     function  the number of the function
+    batch     the number of rows; 0 if that is fixed
     """
 
     function: int
     inputs: Sequence[Array]
     results: Sequence[Array]
+    batch: int = 0
 
 
 @dataclass(frozen=True)
@@ -163,6 +166,7 @@ class Project:
     # -- files ------------------------------------------------------------------------------------------------------------
     def _header(self, made: StandaloneFile) -> str:
         prefix, upper = self.prefix, self.prefix.upper()
+        most = max(max(entry.batches, default=0) for entry in self.functions)
         state = sum(field.nbytes for field in self._members)
         arena = sum(made.arena.values())
         processor = "avx2" if self.fma else "baseline"
@@ -185,13 +189,18 @@ class Project:
                   f"#define {upper}_TOO_MANY_ROUNDS ({TOO_MANY_ROUNDS})  /* of a loop that keeps values for its gradient */",
                   f"#define {upper}_NO_STEP ({NO_STEP})  /* a range with step 0 */",
                   *([f"#define {upper}_OTHER_LAYOUT ({OTHER_LAYOUT})  /* a saved state of another network, or another version of it */"]
-                    if self._members else []), ""]
+                    if self._members else []),
+                  *([f"#define {upper}_WRONG_BATCH ({WRONG_BATCH})  /* a batch of 0, or of more than {upper}_MAX_BATCH */"]
+                    if most else []), ""]
+        if most:
+            lines += [f"/* The largest number of rows, `{NAME}`, for which there is room. */", f"#define {upper}_MAX_BATCH {most}", ""]
         lines += ["/* Bytes of the context, at most, and of its parts. */", f"#define {upper}_CONTEXT_SIZE {size}",
                   f"#define {upper}_STATE_SIZE {state}", f"#define {upper}_ARENA_SIZE {arena}", ""]
         stack = arrays_on_stack(made.text)
         lines += ["/* Bytes of arrays on the stack in the deepest call. Compilers add hundreds, for registers: -fstack-usage tells. */",
                   *(f"#define {name.upper()}_STACK_ARRAYS {stack[name]}" for name in made.names), ""]
-        lines += [*comment("\n".join(["Bytes of numbers in flash and of state in RAM, and multiply-adds of each function:", *table])), ""]
+        shown = f"Bytes of numbers in flash and of state in RAM, and multiply-adds of each function{f' with {most} rows' if most else ''}:"
+        lines += [*comment("\n".join([shown, *table])), ""]
         if self._members:
             lines += ["/* What a saved state must have. */", f"#define {upper}_LAYOUT UINT32_C(0x{self._layout:08x})", ""]
         lines += [f"typedef struct {prefix}_context {{"]
@@ -222,27 +231,28 @@ class Project:
                       f"int {prefix}_state_load({prefix}_context *context, const void *bytes, size_t size);", ""]
         for prototype in made.prototypes:
             lines += [prototype, ""]
-        shown = [*self._weights()]
-        if shown:
-            lines += [f"/* {self.name}_weights.c */", *(f"extern {text.partition(' = ')[0]};" for text in shown), ""]
+        if weights := [*self._weights()]:
+            lines += [f"/* {self.name}_weights.c */", *(f"extern {text.partition(' = ')[0]};" for text in weights), ""]
         return "\n".join([*lines, "#ifdef __cplusplus", "}", "#endif", "", "#endif", ""])
 
     def _test(self, made: StandaloneFile, calls: Sequence[RecordedCall]) -> str:
         kinds = {array.dtype.str: _kind(array) for call in calls for array in call.results}
         arrays: list[str] = []
         body: list[str] = []
-        seen: set[int] = set()
+        seen: set[tuple[int, int]] = set()
         for number, call in enumerate(calls):
             name = made.names[call.function]
-            given = [f"input_{call.function}_{place}" for place in range(len(call.inputs))]
-            if call.function not in seen:
-                seen.add(call.function)
+            rows = f"_{NAME}_{call.batch}" if call.batch else ""
+            given = [f"input_{call.function}_{place}{rows}" for place in range(len(call.inputs))]
+            if (call.function, call.batch) not in seen:
+                seen.add((call.function, call.batch))
                 arrays += [f"static const {_declared(n, x)} = {_numbers(x)};\n" for n, x in zip(given, call.inputs, strict=True)]
             wanted = [f"wanted_{number}_{place}" for place in range(len(call.results))]
             arrays += [f"static const {_declared(n, x)} = {_numbers(x)};\n" for n, x in zip(wanted, call.results, strict=True)]
             results = [f"result_{number}_{place}" for place in range(len(call.results))]
             body += [f"    static {_declared(n, x)};" for n, x in zip(results, call.results, strict=True)]
-            text = f"status = {name}({', '.join(['&context', *given, *results])});"
+            batch = [str(call.batch)] if call.batch else []
+            text = f"status = {name}({', '.join(['&context', *batch, *given, *results])});"
             body += wrap(text, WIDTH, initial_indent="    ", subsequent_indent="        ")
             body += ["    if (status != 0) {", f'        printf("{name}: status %d\\n", status);', "        return 1;", "    }"]
             for place, x in enumerate(call.results):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from adjoint.codegen.errors import NOT_STANDALONE
 from adjoint.codegen.standalone_function import RANDOM, ExportedFunction, used_state
 from adjoint.codegen.standalone_hooks import HOOKS, HookField, hook_declaration, hook_name
 from adjoint.codegen.standalone_project import OWN_NAMES, Project, RecordedCall, StateField
@@ -16,15 +18,16 @@ from adjoint.codegen.user_names import TAKEN, free, is_identifier, local_name
 from adjoint.common.dtype import float16
 from adjoint.foundation.dataclass import dataclass
 from adjoint.foundation.files import write_files
-from adjoint.ir.core import Node, Value, walk
+from adjoint.ir.core import Function, Node, Value, walk
 from adjoint.ir.ops.random import KEY
+from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.print import print_module
 from adjoint.ir.storage import from_compute
 from adjoint.ir.types import F32
 from adjoint.nn.optim.optimizer import Optimizer
 from adjoint.passes.schedule import STANDALONE
 from adjoint.runtime.cells.cell import Cell
-from adjoint.runtime.execution.text import load_ir
+from adjoint.runtime.execution.text import Loaded, load_ir
 from adjoint.runtime.gradients.grad import value_and_grad
 from adjoint.runtime.graphs.calls.making import parsed
 from adjoint.runtime.graphs.graph import Graph
@@ -33,6 +36,7 @@ from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.random import RandomStream, drawn_from, of_process
 from adjoint.runtime.tensor.structure import leaves
 from adjoint.runtime.tensor.tensor import Tensor
+from adjoint.train.exported_batch import Batch, batches_of
 from adjoint.train.exported_graph import ExportedGraph, stored_as_halves, without_hooks
 
 __all__ = ["export", "exported"]
@@ -42,8 +46,9 @@ Array = np.ndarray[Any, Any]
 
 
 def export(net: Cell | Callable[..., Any], *inputs: Any, file_name: str, file_format: str = "C", gradient: bool = False,
-           also: Mapping[str, Sequence[Any]] | None = None, prefix: str | None = None, max_steps: int | None = None, fma: bool = False,
-           libm: bool = False, storage: str = "float32", force: bool = False, **kwargs: Any) -> None:
+           also: Mapping[str, Sequence[Any]] | None = None, prefix: str | None = None, max_steps: int | None = None,
+           max_batch: int | None = None, fma: bool = False, libm: bool = False, storage: str = "float32", force: bool = False,
+           **kwargs: Any) -> None:
     """Write a network, a function of tensors or a training step as C99 that needs neither Python nor this package.
 
     net          a Cell or a function.  A Cell is taken as it is without training, unless an optimiser is part of it
@@ -57,6 +62,9 @@ def export(net: Cell | Callable[..., Any], *inputs: Any, file_name: str, file_fo
     prefix       begins the name of every symbol; by default the name of the files
     max_steps    the largest number of rounds of a loop that keeps values for its gradient, if the number is known only when it runs: past
         it C returns a status
+    max_batch    the largest number of rows: C functions then take the number, from 1 on, as argument `batch`, and have the bits of calls
+        here with so many.  Rows are the first size of the first tensor of a function, and of each other tensor with the same one; or, if
+        any tensor is given as `Tensor(shape=[None, 64], dtype=float32)`, the sizes that are None, and no others
     fma          True: products and sums are fused, and the bits are those of ADJOINT_CPU=avx2; else those of ADJOINT_CPU=baseline
     libm         True: elementary functions are those of <math.h>: a smaller program, whose bits depend on the C library
     storage      "float16": float32 Parameters that no function changes are kept as float16, in half the flash, and converted in the arena
@@ -81,13 +89,17 @@ def export(net: Cell | Callable[..., Any], *inputs: Any, file_name: str, file_fo
     for name, value in kwargs.items():
         if value is not None:
             raise ValueError(f"For 'export', the argument {name!r} is one of MindSpore's other formats, and has no meaning for C.")
-    exported(net, inputs, file_name, gradient=gradient, also=also, prefix=prefix, max_steps=max_steps, fma=fma, libm=libm, storage=storage,
-             force=force)
+    exported(net, inputs, file_name, gradient=gradient, also=also, prefix=prefix, max_steps=max_steps, max_batch=max_batch, fma=fma,
+             libm=libm, storage=storage, force=force)
 
 
 def exported(net: Any, inputs: Sequence[Any], file_name: str, *, gradient: bool, also: Mapping[str, Sequence[Any]] | None,
-             prefix: str | None, max_steps: int | None, fma: bool, libm: bool, storage: str, force: bool) -> list[str]:
-    """Write a program as C, and return the paths of its files: see `export`."""
+             prefix: str | None, max_steps: int | None, max_batch: int | None, fma: bool, libm: bool, storage: str, force: bool,
+             seed: int = 0) -> list[str]:
+    """Write a program as C, and return the paths of its files: see `export`.
+
+    seed  of the numbers in the test for tensors that are only described
+    """
     if not isinstance(net, Cell) and (not callable(net) or isinstance(net, type)):
         raise TypeError(f"For 'export', the argument 'net' must be a Cell or a function, but got {net!r} of type {type(net).__name__}.")
     if not isinstance(file_name, str) or not file_name:
@@ -95,8 +107,9 @@ def exported(net: Any, inputs: Sequence[Any], file_name: str, *, gradient: bool,
     for name, value in (("gradient", gradient), ("fma", fma), ("libm", libm), ("force", force)):
         if not isinstance(value, bool):
             raise TypeError(f"For 'export', the argument {name!r} must be a bool, but got {value!r} of type {type(value).__name__}.")
-    if max_steps is not None and (not isinstance(max_steps, int) or isinstance(max_steps, bool) or max_steps < 1):
-        raise ValueError(f"For 'export', the argument 'max_steps' must be an int of at least 1, but got {max_steps!r}.")
+    for name, number in (("max_steps", max_steps), ("max_batch", max_batch)):
+        if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 1):
+            raise ValueError(f"For 'export', the argument {name!r} must be an int of at least 1, but got {number!r}.")
     if storage not in ("float32", "float16"):
         raise ValueError(f"For 'export', the argument 'storage' must be 'float32' or 'float16', but got {storage!r}.")
     path = Path(file_name.removesuffix(".c"))
@@ -108,14 +121,23 @@ def exported(net: Any, inputs: Sequence[Any], file_name: str, *, gradient: bool,
     for name, (target, *given) in (also or {}).items():
         _check_name(name, [function.name for function in functions])
         functions.append(_Wanted(name, target, given))
-    for x in leaves([function.inputs for function in functions], Tensor):
-        if isinstance(x, Description):
-            raise ValueError(f"For 'export', an input of shape {list(x.shape)} has sizes that are not known, but arrays in C are of fixed "
-                             "size: give a Tensor. For another batch export the function once more, under another name: `also=`.")
+    if max_batch is None:
+        _check_sizes(functions)
+    else:
+        batches = batches_of([function.inputs for function in functions], max_batch, seed)
+        functions = [replace(function, batch=batch) for function, batch in zip(functions, batches, strict=True)]
     texts = _Program(path.name, symbols, functions, max_steps, halves=storage == "float16").project(fma, libm).texts()
     files = {str(path.parent / name): text.encode() for name, text in texts.items()}
     write_files(files, force=force, owner="export")
     return [*files]
+
+
+def _check_sizes(functions: Sequence[_Wanted]) -> None:
+    """ValueError for an argument whose size is not known."""
+    for x in leaves([function.inputs for function in functions], Tensor):
+        if isinstance(x, Description):
+            raise ValueError(f"For 'export', an input of shape {[None if size < 0 else size for size in x.shape]} has sizes that are not "
+                             "known, but C has room for a largest number: give it with max_batch=32 (`adjoint export --max-batch 32`).")
 
 
 def _prefix(name: Any, of_files: bool) -> str:
@@ -162,12 +184,14 @@ class _Wanted:
     target    a Cell or function
     inputs    its arguments
     gradient  whether the C function computes its value and gradients
+    batch     the rows of the arguments, if they may have any number of them up to a largest one
     """
 
     name: str
     target: Any
     inputs: Sequence[Any]
     gradient: bool = False
+    batch: Batch | None = None
 
 
 class _Made:
@@ -178,6 +202,7 @@ class _Made:
     module    the IR without cells and gradients in it
     values    the tensors that symbols refer to, as they are stored
     hooks     for each symbol of hooks its key
+    versions  the function for each number of rows, of which this one has the most; itself, by 0, if that is fixed
     """
 
     def __init__(self, name: str, state: ExportedGraph, results: Sequence[str], inputs: Sequence[Tensor],
@@ -186,10 +211,27 @@ class _Made:
         self.module = STANDALONE.run(state.module)
         self.values = dict(state.values)
         self.hooks: dict[str, Any] = {}
+        self.versions: dict[int, _Made] = {0: self}
+        self.recorded = [0]
+
+    @property
+    def function(self) -> Function:
+        """Return the function without cells and gradients in it."""
+        return self.module.functions[self.symbol]
+
+    @property
+    def used(self) -> dict[str, bool]:
+        """Return the symbols of state that any version uses, and for each whether one writes it."""
+        found: dict[str, bool] = {}
+        for version in self.versions.values():
+            for symbol, written in used_state(version.function).items():
+                found[symbol] = found.get(symbol, False) or written
+        return found
 
     def halve(self, symbols: Sequence[str]) -> None:
         """Store parameters as float16; ValueError for one with a number that is too large."""
-        self.module = stored_as_halves(self.module, symbols)
+        for version in self.versions.values():
+            version.module = stored_as_halves(version.module, symbols)
         for symbol in symbols:
             value = self.values[symbol]
             rounded = self.values[symbol] = value.astype(float16)
@@ -219,10 +261,10 @@ class _Program:
 
     def __init__(self, name: str, prefix: str, functions: Sequence[_Wanted], max_steps: int | None, halves: bool = False):
         self.name, self.prefix, self.max_steps = name, prefix, max_steps
-        self.made = [_made(function) for function in functions]
+        self.made = [_made(function) if function.batch is None else _made_for_each(function, function.batch) for function in functions]
         self.fields: dict[Any, StateField] = {}
         changed = {made.state.keys.get(symbol, symbol) for made in self.made
-                   for symbol, written in used_state(made.module.functions[made.symbol]).items() if written or symbol in made.trained}
+                   for symbol, written in made.used.items() if written or symbol in made.trained}
         if halves:
             for made in self.made:
                 made.halve([symbol for symbol, value in made.state.values.items() if made.state.keys[symbol] not in changed
@@ -231,13 +273,13 @@ class _Program:
         self.hooks: dict[Any, HookField] = {}
         names = set(TAKEN)
         for made in self.made:
-            for node in walk(made.module.functions[made.symbol].body):
+            for node in walk(made.function.body):
                 if isinstance(node.op, HOOKS) and (key := made.hook(node)) not in self.hooks:
                     name = free(local_name(hook_name(node)), names)
                     names.add(name)
                     self.hooks[key] = HookField(name, hook_declaration(node, name), _short(made.module.hosts[node.op.symbol].reference))
         for made in self.made:
-            for symbol in used_state(made.module.functions[made.symbol]):
+            for symbol in made.used:
                 key = made.state.keys.get(symbol, symbol)
                 if key not in self.fields:
                     self.fields[key] = self._field(made, symbol, taken, key not in changed)
@@ -258,30 +300,65 @@ class _Program:
         return Project(self.name, self.prefix, functions, [*self.fields.values()], self._calls, [*self.hooks.values()], fma, libm)
 
     def _function(self, made: _Made) -> ExportedFunction:
-        places = {symbol: self.fields[made.state.keys.get(symbol, symbol)].place(self.prefix)
-                  for symbol in used_state(made.module.functions[made.symbol])}
-        return ExportedFunction(made.module.functions[made.symbol], made.module.params, made.results,
+        places = {symbol: self.fields[made.state.keys.get(symbol, symbol)].place(self.prefix) for symbol in made.used}
+        hooks = {symbol: f"context->hooks.{self.hooks[key].name}" for symbol, key in made.hooks.items()}
+        batches = {rows: version.function for rows, version in made.versions.items() if rows}
+        return ExportedFunction(made.function, made.module.params, made.results,
                                 self.prefix if made.name == self.prefix else f"{self.prefix}_{made.name}", self.max_steps, places,
-                                made.module.hosts, {symbol: f"context->hooks.{self.hooks[key].name}" for symbol, key in made.hooks.items()})
+                                made.module.hosts, hooks, batches)
 
     def _calls(self) -> list[RecordedCall]:
-        """Return calls of all functions with their results here: twice if they change state.  The user's state stays as it is."""
+        """Return calls of all functions with their results here, with each number of rows that is recorded; all calls twice if they
+        change state and there is one such number.  The user's state stays as it is.
+        """
         now = {key: Tensor(np.array(value.asnumpy()), value.dtype) for made in self.made for symbol, value in made.values.items()
                for key in [made.state.keys[symbol]] if key in self.fields}
         stream = RandomStream(of_process.seed)
         stream.draws = of_process.draws
+        again = not all(one.constant for one in self.fields.values())
+        loaded: dict[_Made, Loaded] = {}
         calls: list[RecordedCall] = []
-        loaded = [load_ir(print_module(without_hooks(made.module)), state={
-            symbol: now[made.state.keys[symbol]] for symbol in made.module.params if made.state.keys[symbol] in now}) for made in self.made]
         with drawn_from(stream):
-            for _ in range(1 if all(one.constant for one in self.fields.values()) else 2):
-                for number, (made, program) in enumerate(zip(self.made, loaded, strict=True)):
-                    keys = {symbol: made.state.keys[symbol] for symbol in program.state if made.state.keys[symbol] in now}
+            for turn in range(max(1 + again, *(len(made.recorded) for made in self.made))):
+                for number, made in enumerate(self.made):
+                    if turn >= len(made.recorded) and not again:
+                        continue
+                    version = made.versions[made.recorded[turn % len(made.recorded)]]
+                    keys = {symbol: key for symbol, key in version.state.keys.items() if key in now and symbol in version.module.params}
+                    if version not in loaded:
+                        loaded[version] = load_ir(print_module(without_hooks(version.module)), state={
+                            symbol: now[key] for symbol, key in keys.items()})
+                    program = loaded[version]
                     program.state.update({symbol: now[key] for symbol, key in keys.items()})
-                    results = program.run(made.symbol, made.inputs)
+                    results = program.run(version.symbol, version.inputs)
                     now.update({key: program.state[symbol] for symbol, key in keys.items()})
-                    calls.append(RecordedCall(number, [_stored(x) for x in made.inputs], [_stored(x) for x in results]))
+                    calls.append(RecordedCall(number, [_stored(x) for x in version.inputs], [_stored(x) for x in results],
+                                              made.recorded[turn % len(made.recorded)]))
         return calls
+
+
+def _made_for_each(function: _Wanted, batch: Batch) -> _Made:
+    """Return the graph of a function for the most rows, which has those for all numbers of rows.
+
+    CompileError for state whose size depends on the number.
+    """
+    versions: dict[int, _Made] = {}
+    for rows in range(1, batch.most + 1):
+        try:
+            versions[rows] = _made(replace(function, inputs=batch.inputs(function.inputs, rows)))
+        except Exception as error:
+            error.add_note(f"This is the program for a batch of {rows}; max_batch={batch.most} makes it for each from 1 to {batch.most}.")
+            raise
+    made = versions[batch.most]
+    for version in versions.values():
+        for node in walk(version.function.body):
+            symbol = getattr(node.op, "symbol", None)
+            if isinstance(node.op, (Read, Write)) and version.module.params[symbol] is not made.module.params.get(symbol):
+                raise NOT_STANDALONE.at(
+                    node.loc, f"{version.state.titles[symbol]!r} has another type for another batch: {version.module.params[symbol]}",
+                    help="what a call leaves for the next one has a fixed size: make it an argument, and return the new one")
+    made.versions, made.recorded = versions, batch.recorded()
+    return made
 
 
 def _made(function: _Wanted) -> _Made:
