@@ -22,7 +22,8 @@ _MORE = """\
 Examples:
   adjoint export net.py:net --args "f32[1, 1, 28, 28]" -o firmware
   adjoint export net.py:loss --args "f32[20], f32[20]" --gradient -o firmware
-  adjoint export train.py:step --args "f32[8, 64], i32[8]" --also "predict=net(f32[1, 64])" -o firmware --name digits"""
+  adjoint export train.py:step --args "f32[8, 64], i32[8]" --also "predict=net(f32[1, 64])" -o firmware --name digits
+  adjoint export train.py:step --args "f32[b, 64], i32[b]" --max-batch 32 -o firmware"""
 
 _OURS = "For 'export', "
 """The beginning of the messages of `export` itself."""
@@ -33,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description, parser.epilog = _ABOUT, _MORE
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("target", metavar="FILE.py:NAME", help="a function, a Cell class or an instance")
-    parser.add_argument("--args", default="", help='types of the inputs, and Python values: "f32[3], 2"')
+    parser.add_argument("--args", default="", help='types of the inputs, and Python values: "f32[3], 2"; with --max-batch "f32[b, 3]"')
     parser.add_argument("-o", "--output", metavar="DIR", required=True, help="the folder of the files; it is made if needed")
     parser.add_argument("--name", help="begins the names of the files; by default NAME")
     parser.add_argument("--prefix", help="begins the name of every symbol; by default the name of the files")
@@ -42,6 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--also", action="append", default=[], metavar="'[AS=]NAME(TYPES)'",
                         help="one more function of the file that shares the parameters; AS is its name in C")
     parser.add_argument("--max-steps", type=int, help="the largest number of rounds of a loop that keeps values for its gradient")
+    parser.add_argument("--max-batch", type=int, help="the largest number of rows: the C functions take the number as an argument")
     parser.add_argument("--fma", action="store_true", help="fuse products and sums: the bits of ADJOINT_CPU=avx2")
     parser.add_argument("--libm", action="store_true", help="call the functions of <math.h>, whose bits differ from library to library")
     parser.add_argument("--storage", choices=("float32", "float16"), default="float32",
@@ -57,7 +59,7 @@ def act(chosen: argparse.Namespace) -> int:
         for path in _export(chosen):
             print(path)
     except (CompileError, Raised) as mistake:
-        print(str(mistake).rstrip(), file=sys.stderr)
+        print("\n".join([str(mistake).rstrip(), *getattr(mistake, "__notes__", ())]), file=sys.stderr)
         return 1
     except Wrong as wrong:
         print(f"adjoint export: {wrong}", file=sys.stderr)
@@ -80,19 +82,19 @@ def _export(chosen: argparse.Namespace) -> list[str]:
     check_name(path, name)
     parsed = [_function(text) for text in chosen.also]
     target, *others = all_named(path, [name, *(one for _, one, _ in parsed)])
-    inputs = inputs_of(chosen.args, chosen.seed)
+    inputs = inputs_of(chosen.args, chosen.seed, described=True)
     check_count(target, name, inputs)
     also: dict[str, Any] = {}
     for (called, one, types), other in zip(parsed, others, strict=True):
-        given = inputs_of(types, chosen.seed)
+        given = inputs_of(types, chosen.seed, described=True)
         check_count(other, one, given)
         also[called] = (other, *given)
     file_name = str(Path(chosen.output) / (chosen.name or name.rpartition(".")[2]))
     try:
         with raising():
             return exported(target, inputs, file_name, gradient=chosen.gradient, also=also, prefix=chosen.prefix,
-                            max_steps=chosen.max_steps, fma=chosen.fma, libm=chosen.libm, storage=chosen.storage,
-                            force=chosen.force)
+                            max_steps=chosen.max_steps, max_batch=chosen.max_batch, fma=chosen.fma, libm=chosen.libm,
+                            storage=chosen.storage, force=chosen.force, seed=chosen.seed)
     except Raised as raised:
         cause = raised.__cause__
         if isinstance(cause, OSError):

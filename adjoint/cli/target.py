@@ -122,15 +122,22 @@ def check_count(target: Any, name: str, inputs: list[Any]) -> None:
         raise Wrong(f'{name} cannot be called with {len(inputs)} inputs ({wrong}); give their types: --args "f32[2, 3], i32[2]"') from wrong
 
 
-def inputs_of(text: str, seed: int) -> list[Any]:
-    """Make example inputs from a comma-separated text of types and Python values."""
+def inputs_of(text: str, seed: int, described: bool = False) -> list[Any]:
+    """Make example inputs from a comma-separated text of types and Python values.
+
+    described  True: for a type with a name as size, such as f32[b, 64], the input is a description, in which that size is None
+    """
     generator = np.random.default_rng(seed)
     inputs: list[Any] = []
     for item in _items(text):
         try:
             inputs.append(ast.literal_eval(item))
         except (ValueError, SyntaxError):
-            inputs.append(example(_type(item), generator))
+            type_ = _type(item)
+            if described and isinstance(type_, TensorType) and not type_.is_static:
+                inputs.append(Tensor(shape=[size if isinstance(size, int) else None for size in type_.shape], dtype=type_.dtype))
+            else:
+                inputs.append(example(type_, generator))
     return inputs
 
 

@@ -24,8 +24,8 @@ from adjoint.foundation.diagnostics import UNKNOWN
 __all__ = ["portable_text"]
 
 FILES: Final = (
-    "portable/rounding.h", "bits.h", "portable/math.h", "portable/products.h", "rows.h", "convert.h", "neighbours.h", "sorting.h",
-    "math_f32.h", "math_f64.h", "special_f32.h", "special_tables.h", "special.h", "plain_products.h",
+    "portable/rounding.h", "bits.h", "portable/math.h", "portable/products.h", "lanes.h", "rows.h", "convert.h", "neighbours.h",
+    "sorting.h", "math_f32.h", "math_f64.h", "special_f32.h", "special_tables.h", "special.h", "plain_products.h",
 )
 """The headers, in the order in which their parts are copied.  What several define is taken from the first."""
 
@@ -50,6 +50,9 @@ _OF_LIBRARY: Final = {
 
 _FUSED: Final = re.compile(r"defined\(__FMA__\) \|\| defined\((?:__ARM_FEATURE_FMA|__aarch64__)\)")
 """What headers ask where products and sums are fused by the processor's features; an exported file asks ADJOINT_FMA."""
+
+_PLAIN_HALF: Final = re.compile(r"^#if defined\(__GNUC__\)\n.*?^#else\n(.*?)^#endif\n", re.MULTILINE | re.DOTALL)
+"""A choice between vectors of some compilers and loops that all compilers know: an exported file has the loops."""
 
 _WORD: Final = re.compile(r"\b[A-Za-z_]\w*")
 _REMARK: Final = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
@@ -136,7 +139,7 @@ def _parts(libm: bool) -> tuple[_Part, ...]:
     for file in FILES:
         text = (headers.DIRECTORY / file).read_text(encoding="utf-8")
         if not file.startswith("portable/"):
-            text = _FUSED.sub("ADJOINT_FMA", text)
+            text = _PLAIN_HALF.sub(r"\1", _FUSED.sub("ADJOINT_FMA", text))
         for element, c_type in headers.ELEMENTS.items() if "TYPED(" in text else [("", "")]:
             copy = re.sub(r"\bELEMENT\b", c_type, re.sub(r"\bTYPED\((\w+)\)", rf"\1_{element}", text)) if element else text
             parts = [part for part in _split(copy) if not (libm and part.defines & _OF_LIBRARY.keys())]

@@ -44,6 +44,7 @@ from adjoint.codegen.standalone_function import (
 )
 from adjoint.codegen.standalone_kernels import Kernels
 from adjoint.codegen.standalone_memory import SIZES
+from adjoint.codegen.standalone_order import numbers_written_last
 from adjoint.codegen.user_names import free
 from adjoint.ir.core import Atom
 
@@ -99,21 +100,25 @@ class _Exported:
 
     def __init__(self, entry: ExportedFunction, kernels: Kernels, context: Context | None):
         self.entry = entry
+        functions = dict(entry.batches or {0: entry.function})
+        if context is not None:
+            functions = {rows: numbers_written_last(function, kernels.may_fail) for rows, function in functions.items()}
         if not entry.batches:
-            writers = [FunctionText(entry, Versions(entry.function), entry.c_name, kernels, context)]
+            writers = [FunctionText(entry, Versions(functions[0]), entry.c_name, kernels, context)]
             self.text = writers[0].text()
             self.prototype, self.reads = writers[0].prototype, writers[0].reads
         else:
+            assert context is not None, "only a function with a context has a batch"
             taken = {*kernels.functions, *entry.places.values()}
             writers = [FunctionText(entry, each, free(f"{entry.c_name}_{NAME}_{each.batches[0]}", taken), kernels, context)
-                       for each in together(entry.batches)]
+                       for each in together(functions)]
             parts = [writer.text() for writer in writers]
-            self.prototype, self.reads = self._prototype(writers), list[str]()
+            self.prototype, self.reads = self._prototype(writers, context), list[str]()
             self.text = "\n".join([*parts, self.prototype.removesuffix(";") + self._choice(writers)])
         self.arena = _largest([writer.memory.arenas for writer in writers])
         self.stacks = any(writer.stacks for writer in writers)
 
-    def _prototype(self, writers: Sequence[FunctionText]) -> str:
+    def _prototype(self, writers: Sequence[FunctionText], context: Context) -> str:
         """Return the declaration of a function that has any number of rows, with the comment that says the types of its arguments."""
         largest, batches = writers[-1], self.entry.batches
         columns = zip(*([*function.params, *function.body.results] for function in batches.values()), strict=True)
@@ -122,9 +127,13 @@ class _Exported:
         typed = [f"{name}: {type_}" for name, type_ in zip(names, shown, strict=True)]
         given = len(largest.function.params)
         used = {symbol: any(writer.used.get(symbol, False) for writer in writers) for writer in writers for symbol in writer.used}
+        statuses = {WRONG_BATCH: set[str]()}
+        for writer in writers:
+            for status, changed in writer.statuses.items():
+                statuses.setdefault(status, set()).update(changed)
         title = comment("\n".join([
             *signature_lines(self.entry.c_name, [NAME, *typed[:given]], typed[given:]), f"{NAME}: 1 to {max(batches)}",
-            f"uses {max(writer.memory.nbytes for writer in writers)} bytes of the arena at most", *changed_lines(used)]))
+            f"uses {max(writer.memory.nbytes for writer in writers)} bytes of the arena at most", *changed_lines(used, statuses, context)]))
         heading = function_heading(self.entry.c_name, self._parameters(largest))
         return "\n".join([*title, heading.replace(" {", ";")])
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, Final
 
@@ -36,17 +36,20 @@ from adjoint.ir.print import Listing, listing
 from adjoint.ir.storage import from_compute
 from adjoint.ir.types import DType, StackType, TensorType, Type
 
-__all__ = ["ARENAS", "NO_STEP", "OTHER_LAYOUT", "RANDOM", "TOO_MANY_ROUNDS", "WRONG_BATCH", "Context", "ExportedFunction", "FunctionText",
-           "changed_lines", "function_heading", "signature_lines", "used_state"]
+__all__ = ["ARENAS", "FAILED", "NO_STEP", "OTHER_LAYOUT", "RANDOM", "TOO_MANY_ROUNDS", "WRONG_BATCH", "Context", "ExportedFunction",
+           "FunctionText", "changed_lines", "function_heading", "signature_lines", "used_state"]
 
 RANDOM: Final = "random!"
 """The symbol of the state from which random numbers are drawn: u64[2], the seed and the number of draws."""
 
+FAILED: Final = 1
 TOO_MANY_ROUNDS: Final = -1
 NO_STEP: Final = -2
 OTHER_LAYOUT: Final = -3
 WRONG_BATCH: Final = -4
-"""What functions of a file return besides the status of a kernel: see the header (`standalone_project`)."""
+STATUSES: Final = {FAILED: "FAILED", TOO_MANY_ROUNDS: "TOO_MANY_ROUNDS", NO_STEP: "NO_STEP", OTHER_LAYOUT: "OTHER_LAYOUT",
+                   WRONG_BATCH: "WRONG_BATCH"}
+"""What functions of a file return but 0, with the macro of the header after its prefix: see `standalone_project`."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,10 @@ class Context:
 
     type: str
     header: str
+
+    def status(self, number: int) -> str:
+        """Return the macro for what a function returns."""
+        return f"{self.type.removesuffix('_context').upper()}_{STATUSES[number]}"
 
 
 @dataclass(frozen=True)
@@ -99,8 +106,12 @@ ARENAS: Final = {"double": "f64", "int64_t": "i64", "uint64_t": "u64", "float": 
 
 def used_state(function: Function) -> dict[str, bool]:
     """Return the symbols of state that a function uses, in the order of the program, and for each whether the function writes it."""
+    return _used_in(function.body)
+
+
+def _used_in(region: Region) -> dict[str, bool]:
     found: dict[str, bool] = {}
-    for node in walk(function.body):
+    for node in walk(region):
         match node.op:
             case Read(symbol=symbol):
                 found.setdefault(symbol, False)
@@ -129,6 +140,7 @@ class FunctionText:
     prototype   the declaration with a comment that says the types of the arguments
     parameters  those of C, `context` and `batch` included
     reads       the symbols of the state that it takes as arguments, in order
+    statuses    what it may return but 0, and for each the symbols of the state that may be changed by then
     stacks      whether it uses stacks
     """
 
@@ -150,6 +162,8 @@ class FunctionText:
         self.line_shown: tuple[str, str, int] | None = None
         self.bytes = 0
         self.fails = self.stacks = False
+        self.changed: set[str] = set()
+        self.statuses: dict[int, set[str]] = {}
         self.prototype = ""
         self.parameters: list[str] = []
         self.results: list[str] = []
@@ -210,7 +224,7 @@ class FunctionText:
             lines.append(f"for a batch of {rows}")
         if self.context is not None:
             lines.append(f"uses {self.memory.nbytes} bytes of the arena")
-            lines += changed_lines(self.used)
+            lines += changed_lines(self.used, self.statuses, self.context)
         else:
             lines.append(f"{self.bytes} bytes of static memory")
         return comment("\n".join(lines))
@@ -344,6 +358,7 @@ class FunctionText:
                 if isinstance(value, Value) and self.memory.states.get(self.memory.root(value)) == op.symbol:
                     return
                 self._about(node)
+                self.changed.add(op.symbol)
                 self._line(self._copied(self.places[op.symbol], self._pointer(value), value))
             case Stack():
                 self.stacks = True
@@ -358,6 +373,7 @@ class FunctionText:
                 self._define(node.results[0], results)
                 key, random = self.names[node.results[0]], self.places[RANDOM]
                 self._line(f"{key}[0] = {f'UINT64_C({op.seed})' if op.seed else f'{random}[0]'};")
+                self.changed.add(RANDOM)
                 self._line(f"{key}[1] = {random}[1]++;")
             case Callback() | CellCallback() | Observe():
                 self._hook(node, results)
@@ -401,6 +417,7 @@ class FunctionText:
 
     def _hook(self, node: Node, results: Sequence[str]) -> None:
         self._about(node)
+        self._changes(node)
         for value, given in zip(node.results, node.operands, strict=False):
             self._define(value, results)
             if not self._is_in(given, self.names[value]):
@@ -422,8 +439,10 @@ class FunctionText:
         nested = isinstance(item.type, StackType)
         sizes = f"{room.item_bytes if nested else self._bytes(item)}, {aligned(room.item_bytes)}"
         if pushed:
-            self._line(f"status = push({self.names[stack]}, {room.capacity}, {self._pointer(item)}, {sizes});")
-            self._check_status()
+            call = f"push({self.names[stack]}, {room.capacity}, {self._pointer(item)}, {sizes});"
+            self._line(f"status = {call}" if room.bounded else f"(void){call}")
+            if room.bounded:
+                self._check_status(TOO_MANY_ROUNDS)
         else:
             self._define(node.results[1], results)
             self._line(f"pop({self.names[stack]}, {self.names[node.results[1]]}, {sizes});")
@@ -432,7 +451,17 @@ class FunctionText:
         """Return C of type size_t for the bytes of a tensor."""
         return self._number_of([type_.nbytes for type_ in self.versions.types_of(atom) if isinstance(type_, TensorType)], kind="size_t")
 
-    def _check_status(self) -> None:
+    def _changes(self, node: Node) -> None:
+        """Note the state in whose memory a node computes its results."""
+        roots = [self.memory.root(value) for value in node.results]
+        self.changed.update(self.memory.states[root] for root in roots if root in self.memory.states)
+
+    def _may_return(self, status: int) -> None:
+        """Note that the function may return a status here."""
+        self.statuses.setdefault(status, set()).update(self.changed)
+
+    def _check_status(self, status: int = FAILED) -> None:
+        self._may_return(status)
         self.fails = True
         self._line("if (status != 0) {")
         self._line("    return status;")
@@ -444,8 +473,10 @@ class FunctionText:
         for value in node.results:
             if value not in stacks:
                 self._define(value, results)
+        before, changed = self.changed, set[str]()
         for region, head in zip(node.regions, (f"if ({self._number(node.operands[0])}) {{", "} else {"), strict=True):
             mark = len(self.lines)
+            self.changed = {*before}
             self._line(head)
             self.indent += 4
             self.line_shown = None
@@ -456,9 +487,11 @@ class FunctionText:
                 if place and not self._is_in(atom, place):
                     self._line(self._moved(place, atom, value))
             self.indent -= 4
+            changed |= self.changed
             if region is node.regions[1] and len(self.lines) == mark + 1:
                 del self.lines[mark]
         self._line("}")
+        self.changed = changed
         for value in stacks:
             self._define(value, results)
         self.line_shown = None
@@ -481,6 +514,8 @@ class FunctionText:
             self.names[param] = self.names[result]
             if not self._is_in(value, self.names[param]) and not _is_undefined(value, node, self.function):
                 self._line(self._moved(self.names[param], value, param))
+        for region in node.regions:  # a round comes after the rounds before it
+            self.changed.update(symbol for symbol, written in _used_in(region).items() if written)
         places = [self.names[param] for param in params]
         spares = {i: self._spare(params[i], offset) for i, offset in self.memory.spares[node].items()}
         if isinstance(node.op, For):
@@ -526,6 +561,7 @@ class FunctionText:
         else:
             self._line(f"if ({by} == 0) {{")
             self._line(f"    return {NO_STEP};")
+            self._may_return(NO_STEP)
             self._line("}")
             more, goes_on = f"{name} += {by}", f"{by} > 0 ? {name} < {end} : {name} > {end}"
         return f"for (int64_t {name} = {begin}; {goes_on}; {more}) {{"
@@ -533,6 +569,7 @@ class FunctionText:
     def _launch(self, node: Node, results: Sequence[str]) -> None:
         plain = self.kernels.plain_work > 0
         self._about(node)
+        self._changes(node)
         for value in node.results:
             self._define(value, results)
         scratch: list[str] = []
@@ -596,13 +633,20 @@ def signature_lines(name: str, operands: Sequence[str], results: Sequence[str]) 
     return wrap(f"{name}({', '.join(operands)}) -> {', '.join(results)}", WIDTH - 3, break_long_words=False, break_on_hyphens=False)
 
 
-def changed_lines(used: Mapping[str, bool]) -> list[str]:
-    """Return the lines of a comment that names the state that a function changes.
+def changed_lines(used: Mapping[str, bool], statuses: Mapping[int, Collection[str]], context: Context) -> list[str]:
+    """Return the lines of a comment that names the state that a function changes, and what it returns.
 
-    used  as `used_state` returns it
+    used      as `used_state` returns it
+    statuses  what it may return but 0, and for each the symbols of the state that may be changed by then
     """
-    changed = [symbol.rstrip("!") for symbol, written in used.items() if written]
-    return wrap(f"changes {', '.join(changed)}", WIDTH - 3, break_long_words=False) if changed else []
+    lines = [f"changes {_listed(symbol for symbol, written in used.items() if written)}"] if any(used.values()) else []
+    lines.append(f"returns {', '.join(['0', *map(context.status, statuses)])}")
+    lines += [f"{context.status(status)} may come after a change of {_listed(changed)}" for status, changed in statuses.items() if changed]
+    return [part for line in lines for part in wrap(line, WIDTH - 3, break_long_words=False)]
+
+
+def _listed(symbols: Iterable[str]) -> str:
+    return ", ".join(symbol.rstrip("!") for symbol in symbols)
 
 
 def _check(node: Node, entry: ExportedFunction) -> None:

@@ -8,7 +8,9 @@ from itertools import chain, count
 from adjoint.codegen.emit import KernelText, lower
 from adjoint.codegen.headers import in_order
 from adjoint.foundation.dataclass import dataclass, field
-from adjoint.ir.core import Node, Value
+from adjoint.ir.core import Literal, Node, Value
+from adjoint.ir.ops.control import For
+from adjoint.ir.ops.stack import Push
 
 __all__ = ["Choice", "Kernels", "choices", "has_kernel", "shared_scratch"]
 
@@ -46,6 +48,13 @@ class Kernels:
         if found is None:
             found = self.known[node] = self._lowered(node)
         return found
+
+    def may_fail(self, node: Node) -> bool:
+        """Return True for a node, without those inside of it, that may end the function with a status."""
+        if isinstance(node.op, For):
+            return not isinstance(node.operands[2], Literal)
+        return isinstance(node.op, Push) or (has_kernel(node) and any(
+            stage.direct is None or stage.direct.fails for stage in self.lowered(node).stages if stage.units))
 
     def _lowered(self, node: Node) -> KernelText:
         operands, results = [x.type for x in node.operands], [x.type for x in node.results]

@@ -51,11 +51,13 @@ class Room:
 
     capacity  how many items there can be
     item      the bytes of an item; for a stack of stacks the room of each
+    bounded   True: there may be more rounds than it has room for, so that a push can fail
     same      the room that this one was joined with, if it was
     """
 
     item: int | Room
     capacity: int = 0
+    bounded: bool = False
     same: Room | None = None
 
     @property
@@ -207,17 +209,20 @@ class _Rooms:
             more = self.depth_of(last) - begin
             room = self.room(last)
             _join(room, self.room(params[i]))
-            self.define(node.results[i], room, begin + (more * self.rounds(node) if more > 0 else 0))
+            rounds, is_known = self.rounds(node) if more > 0 else (0, True)
+            self.define(node.results[i], room, begin + more * rounds)
+            room.found.bounded |= not is_known
 
-    def rounds(self, node: Node) -> int:
+    def rounds(self, node: Node) -> tuple[int, bool]:
+        """Return the largest number of rounds of a loop, and whether there cannot be more; CompileError if none is known."""
         known = [known_rounds(each.operands[:3]) if isinstance(node.op, For) else None for each in self.versions.nodes_of(node)]
         if None not in known:
-            return max(len(rounds) for rounds in known if rounds is not None)
+            return max(len(rounds) for rounds in known if rounds is not None), True
         if self.max_rounds is None:
             raise NOT_STANDALONE.at(
                 node.loc, "the gradient of this loop keeps values of each round, and the number of rounds is known only when it runs",
                 help="give the largest number of rounds: max_steps=100 (--max-steps 100)")
-        return self.max_rounds
+        return self.max_rounds, False
 
     def room(self, atom: Atom) -> Room:
         assert isinstance(atom, Value)
@@ -247,7 +252,7 @@ def _join(first: Room, second: Room) -> None:
     first, second = first.found, second.found
     if first is second:
         return
-    second.same, first.capacity = first, max(first.capacity, second.capacity)
+    second.same, first.capacity, first.bounded = first, max(first.capacity, second.capacity), first.bounded or second.bounded
     if isinstance(first.item, Room) and isinstance(second.item, Room):
         _join(first.item, second.item)
 

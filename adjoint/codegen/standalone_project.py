@@ -22,7 +22,7 @@ import numpy as np
 from adjoint.codegen.c_print import WIDTH, comment
 from adjoint.codegen.standalone import StandaloneFile, arena_members, standalone_file
 from adjoint.codegen.standalone_batch import NAME
-from adjoint.codegen.standalone_function import NO_STEP, OTHER_LAYOUT, TOO_MANY_ROUNDS, WRONG_BATCH, Context, ExportedFunction
+from adjoint.codegen.standalone_function import FAILED, NO_STEP, OTHER_LAYOUT, TOO_MANY_ROUNDS, WRONG_BATCH, Context, ExportedFunction
 from adjoint.codegen.standalone_hooks import HookField
 from adjoint.codegen.standalone_stack import arrays_on_stack
 from adjoint.codegen.standalone_table import layer_table
@@ -173,7 +173,8 @@ class Project:
         bits = "are those of the C library's functions" if self.libm else f"equal those of Python with ADJOINT_CPU={processor}"
         about = (f"{', '.join(made.names)}: made by adjoint\n"
                  "Arrays are contiguous, in row-major order; an array of a result overlaps no other one.\n"
-                 "A function returns 0, or a status below.\n"
+                 "A function returns 0, or a status below. Its results mean nothing then, and the state is what it was before\n"
+                 "the call, but for what the comment of the function names.\n"
                  f"Nothing is allocated, and nothing is kept outside of the context: several contexts can be used at a time.\n"
                  f"The bits of results {bits}.")
         size = str(max(-(-state // 8) * 8 + arena, 8))
@@ -185,7 +186,7 @@ class Project:
                             {field.title: field.nbytes for field in self._members})
         lines = [*comment(about), f"#ifndef {upper}_H", f"#define {upper}_H", "", "#include <stddef.h>",
                  "#include <stdint.h>", "", "#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
-        lines += [f"#define {upper}_FAILED 1  /* an index out of range, or a matrix without inverse */",
+        lines += [f"#define {upper}_FAILED {FAILED}  /* an index out of range, or a matrix without inverse */",
                   f"#define {upper}_TOO_MANY_ROUNDS ({TOO_MANY_ROUNDS})  /* of a loop that keeps values for its gradient */",
                   f"#define {upper}_NO_STEP ({NO_STEP})  /* a range with step 0 */",
                   *([f"#define {upper}_OTHER_LAYOUT ({OTHER_LAYOUT})  /* a saved state of another network, or another version of it */"]

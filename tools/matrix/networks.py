@@ -121,6 +121,24 @@ def _sequence() -> Exported:
     return Exported(training_step(net, nn.Adam(net.trainable_params(), 0.01)), (_numbers(2, 10, 3), _labels(2, 4)))
 
 
+class Normalised(nn.Cell):
+    """A convolution with batch normalisation and dropout, for images of 8 x 8."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution, self.norm = nn.Conv2d(1, 4, 3, pad_mode="valid", has_bias=True), nn.BatchNorm2d(4)
+        self.flatten, self.drop, self.last = nn.Flatten(), nn.Dropout(p=0.25), nn.Dense(144, 10)
+
+    def construct(self, images: Tensor) -> Tensor:
+        return self.last(self.drop(self.flatten(ops.relu(self.norm(self.convolution(images))))))
+
+
+def _batches() -> Exported:
+    net = Normalised().set_train()
+    step = training_step(net, nn.Adam(net.trainable_params(), 0.01))
+    return Exported(step, (_numbers(3, 1, 8, 8), _labels(3, 10)), {"also": {"predict": (net, _numbers(3, 1, 8, 8))}, "max_batch": 9})
+
+
 def _steering() -> Exported:
     cost = runpy.run_path(str(HERE / "examples" / "steering.py"))["cost"]
     slope = ms.grad(cost)
@@ -150,6 +168,7 @@ NETWORKS = {
     "digits": Network(_digits, "convolution and dense, 8 x 8, batch of 4, Momentum"),
     "last_layer": Network(_last_layer, "dense 64, 24, 10; its last layer trains, SGD"),
     "sequence": Network(_sequence, "LSTM, 10 steps, batch of 2, Adam"),
+    "batches": Network(_batches, "convolution and batch normalisation, 8 x 8, batches of 1 to 9, Adam"),
     "steering": Network(_steering, "gradient descent in a loop, 20 forces"),
     "lenet": Network(_lenet, "LeNet-5, 32 x 32, batch of 4, Momentum", small=False),
 }

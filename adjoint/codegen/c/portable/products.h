@@ -1,4 +1,4 @@
-/* Matrix products, lanes and copies as simple loops, with the numbers of the header that has them for speed. */
+/* Matrix products and copies as simple loops, with the numbers of the header that has them for speed. */
 
 enum { ADJOINT_CHAIN = 512 }; /* products that are added one after the other; their sums are added then */
 
@@ -24,32 +24,6 @@ static void TYPED(adjoint_plain_product)(
             c[row * n + column] = sum;
         }
     }
-}
-
-enum { ADJOINT_ADD, ADJOINT_MAXIMUM, ADJOINT_MINIMUM };
-
-/* The lanes of a sum, or of an extreme, combined into one number: lane l and lane l + width / 2, and so on. */
-static inline ELEMENT TYPED(adjoint_join_lanes)(int how, ELEMENT *lane, int width) {
-    while (width > 1) {
-        width /= 2;
-        for (int l = 0; l < width; l++) {
-            const ELEMENT a = lane[l], b = lane[l + width];
-            lane[l] = how == ADJOINT_ADD ? a + b : (how == ADJOINT_MAXIMUM ? b > a : b < a) || b != b ? b : a;
-        }
-    }
-    return lane[0];
-}
-
-static inline ELEMENT TYPED(adjoint_sum_of_lanes)(ELEMENT *lane, int width) {
-    return TYPED(adjoint_join_lanes)(ADJOINT_ADD, lane, width);
-}
-
-static inline ELEMENT TYPED(adjoint_maximum_of_lanes)(ELEMENT *lane, int width) {
-    return TYPED(adjoint_join_lanes)(ADJOINT_MAXIMUM, lane, width);
-}
-
-static inline ELEMENT TYPED(adjoint_minimum_of_lanes)(ELEMENT *lane, int width) {
-    return TYPED(adjoint_join_lanes)(ADJOINT_MINIMUM, lane, width);
 }
 
 /* target[i * target_row + j] = source[j * source_row + i] for i < rows, j < columns. */
