@@ -43,6 +43,7 @@ def overlaps_of(function: Function | Versions, max_rounds: int | None = None) ->
 
 
 def _scratch(node: Node) -> list[tuple[str, int]]:
+    """Return the C type and the bytes of each scratch buffer of the kernel of a node, for the largest batch."""
     if not node.op.can_lower or getattr(node.op, "aliases", False):
         return []
     made = lower(node.op, [x.type for x in node.operands], [x.type for x in node.results], direct=True, plain_work=math.inf)

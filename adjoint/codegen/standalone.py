@@ -114,7 +114,7 @@ class _Exported:
                        for each in together(functions)]
             parts = [writer.text() for writer in writers]
             self.prototype, self.reads = self._prototype(writers, context), list[str]()
-            self.text = "\n".join([*parts, self.prototype.removesuffix(";") + self._choice(writers)])
+            self.text = "\n".join([*parts, self.prototype.removesuffix(";") + self._choice(writers, context)])
         self.arena = _largest([writer.memory.arenas for writer in writers])
         self.stacks = any(writer.stacks for writer in writers)
 
@@ -141,9 +141,10 @@ class _Exported:
         context, *others = [each for each in writer.parameters if each != f"int64_t {NAME}"]
         return [context, f"size_t {NAME}", *others]
 
-    def _choice(self, writers: Sequence[FunctionText]) -> str:
+    def _choice(self, writers: Sequence[FunctionText], context: Context) -> str:
         """Return the body of a function that calls the one for its number of rows."""
-        lines = [" {", f"    if ({NAME} < 1 || {NAME} > {max(self.entry.batches)}) {{", f"        return {WRONG_BATCH};", "    }"]
+        lines = [" {", f"    if ({NAME} < 1 || {NAME} > {max(self.entry.batches)}) {{", f"        return {context.status(WRONG_BATCH)};",
+                 "    }"]
         for writer in writers:
             own = [parameter.split()[-1].lstrip("*") for parameter in self._parameters(writers[-1])]
             given = [f"(int64_t){NAME}"] if len(writer.versions.batches) > 1 else []

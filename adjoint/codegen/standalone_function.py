@@ -100,7 +100,7 @@ class ExportedFunction:
 
 
 ARENAS: Final = {"double": "f64", "int64_t": "i64", "uint64_t": "u64", "float": "f32", "int32_t": "i32", "uint32_t": "u32",
-                   "int16_t": "i16", "uint16_t": "u16", "int8_t": "i8", "uint8_t": "u8"}
+                 "int16_t": "i16", "uint16_t": "u16", "int8_t": "i8", "uint8_t": "u8"}
 """For each C type of elements its array in the arena; the largest elements first, so that a struct has no gaps."""
 
 
@@ -560,7 +560,7 @@ class FunctionText:
             goes_on = f"{name} < {end}" if number > 0 else f"{name} > {end}"
         else:
             self._line(f"if ({by} == 0) {{")
-            self._line(f"    return {NO_STEP};")
+            self._line(f"    return {NO_STEP if self.context is None else self.context.status(NO_STEP)};")
             self._may_return(NO_STEP)
             self._line("}")
             more, goes_on = f"{name} += {by}", f"{by} > 0 ? {name} < {end} : {name} > {end}"

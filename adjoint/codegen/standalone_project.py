@@ -29,13 +29,15 @@ from adjoint.codegen.standalone_table import layer_table
 from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.types import TensorType
 
-__all__ = ["OWN_NAMES", "Project", "RecordedCall", "StateField"]
+__all__ = ["OWN_NAMES", "START", "Project", "RecordedCall", "StateField"]
 
 Array = np.ndarray[Any, Any]
 
 _PER_LINE: Final = 8
 OWN_NAMES: Final = frozenset({"context", "init", "start", "state_load", "state_save", "state_size"})
-"""Names after the prefix that functions of the user's cannot have."""
+"""Names after the prefix that functions and constants of the user's cannot have."""
+START: Final = "start_"
+"""What begins, after the prefix, the names of the numbers that the state has first."""
 _HEAD_BYTES: Final = 8
 """The bytes before a saved state: the number of its layout and its size."""
 
@@ -118,13 +120,13 @@ class Project:
         files[f"{self.name}_test.c"] = self._test(made, self.recorded())
         files["CMakeLists.txt"] = _CMAKE.format(
             name=self.name, prefix=self.prefix, libm=f"target_link_libraries({self.prefix} PUBLIC m)\n" if self.libm else "",
-            sources=" ".join(name for name in files if name.endswith(".c") and not name.endswith("_test.c")))
+            sources=" ".join(f'"{name}"' for name in files if name.endswith(".c") and name != f"{self.name}_test.c"))
         return files
 
     # -- state ------------------------------------------------------------------------------------------------------------
     @property
     def _members(self) -> list[StateField]:
-        """The state in the context: larger elements first, so that the struct has no gaps."""
+        """The state in the context: larger elements first, so that the struct has no gaps: saved are all its bytes up to the last."""
         return sorted((field for field in self.fields if not field.constant), key=lambda field: -field.type.dtype.size)
 
     @property
@@ -143,7 +145,7 @@ class Project:
             return ""
         if array.size == 1:
             return f"{place}[0] = {_texts(array)[0]};"
-        return f"memcpy({place}, {self.prefix}_start_{field.name}, sizeof {place});"
+        return f"memcpy({place}, {self.prefix}_{START}{field.name}, sizeof {place});"
 
     def _state_functions(self) -> Iterator[str]:
         names = {"prefix": self.prefix, "upper": self.prefix.upper()}
@@ -153,7 +155,7 @@ class Project:
                      *(f"context->hooks.{hook.name} = NULL;" for hook in self.hooks)]
             yield _INIT.format(lines="".join(f"    {line}\n" for line in lines), **names)
         if self._members:
-            yield _STATE.format(head=_HEAD_BYTES, other=OTHER_LAYOUT, **names)
+            yield _STATE.format(head=_HEAD_BYTES, **names)
         yield _SIZE.format(**names)
 
     def _weights(self) -> Iterator[str]:
@@ -161,7 +163,7 @@ class Project:
             yield f"const {_declared(f'{self.prefix}_{field.name}', field.start)} = {_numbers(field.start)};\n"
         for field in self._members:
             if self._start(field).startswith("memcpy"):
-                yield f"const {_declared(f'{self.prefix}_start_{field.name}', field.start)} = {_numbers(field.start)};\n"
+                yield f"const {_declared(f'{self.prefix}_{START}{field.name}', field.start)} = {_numbers(field.start)};\n"
 
     # -- files ------------------------------------------------------------------------------------------------------------
     def _header(self, made: StandaloneFile) -> str:
@@ -203,7 +205,8 @@ class Project:
         shown = f"Bytes of numbers in flash and of state in RAM, and multiply-adds of each function{f' with {most} rows' if most else ''}:"
         lines += [*comment("\n".join([shown, *table])), ""]
         if self._members:
-            lines += ["/* What a saved state must have. */", f"#define {upper}_LAYOUT UINT32_C(0x{self._layout:08x})", ""]
+            lines += ["/* What a saved state must have, and its bytes. */", f"#define {upper}_LAYOUT UINT32_C(0x{self._layout:08x})",
+                      f"#define {upper}_SAVED_SIZE {_HEAD_BYTES + state}", ""]
         lines += [f"typedef struct {prefix}_context {{"]
         if self._members:
             lines += ["    struct {"]
@@ -226,7 +229,7 @@ class Project:
             lines += ["/* Sets the state to what it was when the network was exported, and no hooks.  Call it first. */",
                       f"void {prefix}_init({prefix}_context *context);", ""]
         if self._members:
-            lines += ["/* A state as bytes that another run, or another device of the same byte order, can load. */",
+            lines += [f"/* A state as {upper}_SAVED_SIZE bytes that another run, or another device of the same byte order, can load. */",
                       f"size_t {prefix}_state_size(void);",
                       f"void {prefix}_state_save(const {prefix}_context *context, void *bytes);",
                       f"int {prefix}_state_load({prefix}_context *context, const void *bytes, size_t size);", ""]
@@ -284,25 +287,25 @@ void {prefix}_init({prefix}_context *context) {{
 
 _STATE: Final = """\
 size_t {prefix}_state_size(void) {{
-    return {head} + sizeof (({prefix}_context *)0)->state;
+    return {upper}_SAVED_SIZE;
 }}
 
 void {prefix}_state_save(const {prefix}_context *context, void *bytes) {{
     const uint32_t head[2] = {{{upper}_LAYOUT, {upper}_STATE_SIZE}};
     memcpy(bytes, head, {head});
-    memcpy((unsigned char *)bytes + {head}, &context->state, sizeof context->state);
+    memcpy((unsigned char *)bytes + {head}, &context->state, {upper}_STATE_SIZE);
 }}
 
 int {prefix}_state_load({prefix}_context *context, const void *bytes, size_t size) {{
     uint32_t head[2];
-    if (size != {prefix}_state_size()) {{
-        return {other};
+    if (size != {upper}_SAVED_SIZE) {{
+        return {upper}_OTHER_LAYOUT;
     }}
     memcpy(head, bytes, {head});
     if (head[0] != {upper}_LAYOUT || head[1] != {upper}_STATE_SIZE) {{
-        return {other};
+        return {upper}_OTHER_LAYOUT;
     }}
-    memcpy(&context->state, (const unsigned char *)bytes + {head}, sizeof context->state);
+    memcpy(&context->state, (const unsigned char *)bytes + {head}, {upper}_STATE_SIZE);
     return 0;
 }}
 """
@@ -324,27 +327,27 @@ if(CMAKE_C_COMPILER_ID MATCHES "GNU|Clang")
 endif()
 {libm}
 enable_testing()
-add_executable({prefix}_test {name}_test.c)
+add_executable({prefix}_test "{name}_test.c")
 target_link_libraries({prefix}_test {prefix})
 add_test(NAME {prefix} COMMAND {prefix}_test)
 """
 
 _FLOATS: Final = """\
-static void compare_{type}(const char *what, const {type} *got, const {type} *wanted, int count) {{{{
+static void compare_{type}(const char *what, const {type} *got, const {type} *wanted, size_t count) {{{{
     {type} largest = 0;
-    for (int i = 0; i < count; i++) {{{{
+    for (size_t i = 0; i < count; i++) {{{{
         const {type} size = wanted[i] < 0 ? -wanted[i] : wanted[i];
         if (size > largest && size - size == 0) {{{{
             largest = size;
         }}}}
     }}}}
-    for (int i = 0; i < count; i++) {{{{
+    for (size_t i = 0; i < count; i++) {{{{
         const int numbers = got[i] == got[i] || wanted[i] == wanted[i];
         if (memcmp(got + i, wanted + i, sizeof *got) != 0 && numbers) {{{{
             const {type} difference = got[i] - wanted[i];
             differ++;
             if (got[i] != wanted[i] && !(difference <= {bound} * largest && -difference <= {bound} * largest)) {{{{
-                printf("%s: element %d is %.17g, not %.17g\\n", what, i, (double)got[i], (double)wanted[i]);
+                printf("%s: element %lu is %.17g, not %.17g\\n", what, (unsigned long)i, (double)got[i], (double)wanted[i]);
                 apart = 1;
                 return;
             }}}}
@@ -353,10 +356,10 @@ static void compare_{type}(const char *what, const {type} *got, const {type} *wa
 }}}}
 """
 _EXACT: Final = """\
-static void compare_{type}(const char *what, const {type} *got, const {type} *wanted, int count) {{
-    for (int i = 0; i < count; i++) {{
+static void compare_{type}(const char *what, const {type} *got, const {type} *wanted, size_t count) {{
+    for (size_t i = 0; i < count; i++) {{
         if (memcmp(got + i, wanted + i, sizeof *got) != 0) {{
-            printf("%s: element %d differs\\n", what, i);
+            printf("%s: element %lu differs\\n", what, (unsigned long)i);
             differ = apart = 1;
             return;
         }}
@@ -373,7 +376,7 @@ _COMPARE: Final = {name: _EXACT.format(type=name) for name in _TYPES.values()} |
 
 def _remark(text: str) -> str:
     """Return a comment of one line."""
-    return f"/* {' '.join(text.split()).replace('*/', '* /')} */"
+    return comment(" ".join(text.split()))[0]
 
 
 def _kind(array: Array) -> str:

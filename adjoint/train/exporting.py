@@ -13,7 +13,7 @@ import numpy as np
 from adjoint.codegen.errors import NOT_STANDALONE
 from adjoint.codegen.standalone_function import RANDOM, ExportedFunction, used_state
 from adjoint.codegen.standalone_hooks import HOOKS, HookField, hook_declaration, hook_name
-from adjoint.codegen.standalone_project import OWN_NAMES, Project, RecordedCall, StateField
+from adjoint.codegen.standalone_project import OWN_NAMES, START, Project, RecordedCall, StateField
 from adjoint.codegen.user_names import TAKEN, free, is_identifier, local_name
 from adjoint.common.dtype import float16
 from adjoint.foundation.dataclass import dataclass
@@ -113,6 +113,9 @@ def exported(net: Any, inputs: Sequence[Any], file_name: str, *, gradient: bool,
     if storage not in ("float32", "float16"):
         raise ValueError(f"For 'export', the argument 'storage' must be 'float32' or 'float16', but got {storage!r}.")
     path = Path(file_name.removesuffix(".c"))
+    if not path.name or re.search(r'["\\$;<>\n]', path.name):
+        raise ValueError(f"For 'export', the last part of 'file_name' is the name of files that C includes, and cannot be {path.name!r}: "
+                         "use letters, digits, '_' and '-'.")
     symbols = _prefix(path.name if prefix is None else prefix, of_files=prefix is None)
     own = _own_name(net)
     functions = [_Wanted(own, net, inputs)]
@@ -165,8 +168,9 @@ def _check_name(name: Any, taken: Sequence[str]) -> None:
     """ValueError if a function of `also` cannot have a name in C."""
     if not isinstance(name, str):
         raise TypeError(f"For 'export', the names in 'also' must be str, but got {name!r} of type {type(name).__name__}.")
-    if not is_identifier(name) or name in OWN_NAMES or name in taken:
-        kind = "is no C identifier" if not is_identifier(name) else "has another meaning there" if name in OWN_NAMES else "is there twice"
+    own = name in OWN_NAMES
+    if not is_identifier(name) or own or name.lower() in map(str.lower, taken):  # macros have the name in capitals
+        kind = "is no C identifier" if not is_identifier(name) else "has another meaning there" if own else "is there twice"
         raise ValueError(f"For 'export', the function {name!r} of 'also' is part of the name of a C function, and {kind}: give it another "
                          "name, such as 'predict'.")
 
@@ -269,7 +273,7 @@ class _Program:
             for made in self.made:
                 made.halve([symbol for symbol, value in made.state.values.items() if made.state.keys[symbol] not in changed
                             and isinstance(value, Parameter) and value.dtype is F32 and value.size > 1])
-        taken = {*TAKEN, *(made.name for made in self.made), *(f"{made.name}_" for made in self.made)}
+        taken = {*TAKEN, *OWN_NAMES, *(made.name for made in self.made), *(f"{made.name}_" for made in self.made)}
         self.hooks: dict[Any, HookField] = {}
         names = set(TAKEN)
         for made in self.made:
@@ -286,7 +290,9 @@ class _Program:
 
     def _field(self, made: _Made, symbol: str, taken: set[str], constant: bool) -> StateField:
         name = free(local_name(symbol.rstrip("!").lstrip("_")), taken)
-        taken.add(name)
+        while START + name in taken:  # the name of what `init` copies
+            name = free(f"{name}_", taken)
+        taken |= {name, START + name}
         if symbol == RANDOM:
             start = np.array([of_process.seed % 2**64, of_process.draws], np.uint64)
             return StateField(name, "random numbers, the seed and how many were drawn", KEY, start, False)

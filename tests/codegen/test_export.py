@@ -16,10 +16,14 @@ from cffi import FFI
 
 import adjoint as ms
 from adjoint import Tensor, nn, ops
+from adjoint.codegen.standalone_batch import formula, together
 from adjoint.codegen.standalone_stack import arrays_on_stack
 from adjoint.codegen.toolchain import Toolchain
 from adjoint.foundation.diagnostics import CompileError
+from adjoint.ir.core import Function
 from adjoint.ir.parse import parse_module
+from adjoint.passes.schedule import STANDALONE
+from adjoint.runtime.graphs.calls.making import parsed
 from tests.exported_memory import overlaps_of
 from tests.seams import plant
 
@@ -55,12 +59,13 @@ class InC:
         self.name, self.path = name, str(library)
         self.context = np.zeros(int(header.partition("_CONTEXT_SIZE ")[2].split()[0]) // 8, np.uint64)
 
-    def __call__(self, function: str, inputs: Sequence[Any] = (), results: Sequence[Any] = ()) -> int:
+    def __call__(self, function: str, inputs: Sequence[Any] = (), results: Sequence[Any] = (), batch: int | None = None) -> int:
         """Call a function; return its status."""
         ffi, name = FFI(), f"{self.name}_{function}"
-        ffi.cdef(f"int {name}({', '.join(['void *'] * (1 + len(inputs) + len(results)))});")
-        arrays = [self.context, *map(np.ascontiguousarray, inputs), *results]
-        return getattr(ffi.dlopen(self.path), name)(*map(ffi.from_buffer, arrays))
+        rows = [] if batch is None else [batch]
+        ffi.cdef(f"int {name}({', '.join(['void *', *(['size_t'] * len(rows)), *(['void *'] * (len(inputs) + len(results)))])});")
+        context, *arrays = map(ffi.from_buffer, [self.context, *map(np.ascontiguousarray, inputs), *results])
+        return getattr(ffi.dlopen(self.path), name)(context, *rows, *arrays)
 
 
 def network() -> Any:
@@ -324,6 +329,163 @@ def test_hooks_states_and_two_networks_in_one_program(tmp_path: Path) -> None:
     step(x)
     note("loss", net(x))
     assert done.returncode == 0 and done.stdout.splitlines() == LOG and len(LOG) == 6
+
+
+class Normalised(nn.Cell):
+    """Rows meet in means and variances here, a loop takes as many rounds, and Python makes a number of their count."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.norm, self.drop, self.last = nn.Dense(4, 6), nn.BatchNorm1d(6), nn.Dropout(p=0.25), nn.Dense(6, 3)
+        self.seen = 0
+
+    def construct(self, x: Any) -> Any:
+        self.seen += x.shape[0]
+        h = self.drop(ops.tanh(self.norm(self.first(x))))
+        rounds = ops.zeros((), ms.int64) + 2 * x.shape[0]
+        while rounds > x.shape[0]:
+            h, rounds = ops.tanh(h + 0.5), rounds - 1
+        return self.last(h / (x.shape[0] ** 0.5))
+
+
+@needs_gcc
+def test_a_batch_up_to_a_maximum_has_the_bits_of_python(tmp_path: Path) -> None:
+    """A training step and its network, for numbers of rows in any order; others are a status, and change nothing."""
+    ms.set_seed(5)
+    net, rng = Normalised().set_train(), np.random.default_rng(1)
+    update = nn.Adam(net.trainable_params(), 0.1)
+    both = ms.value_and_grad(lambda x, y: ops.cross_entropy(net(x), y), None, update.parameters)
+
+    def step(x: Any, y: Any) -> Any:
+        loss, gradients = both(x, y)
+        update(gradients)
+        return loss
+
+    images, labels = rng.normal(size=(9, 4)).astype(np.float32), rng.integers(0, 3, 9).astype(np.int32)
+    rows = Tensor(shape=[None, 4], dtype=ms.float32)
+    ms.export(step, rows, Tensor(shape=[None], dtype=ms.int32), file_name=str(tmp_path / "net"), also={"scores": (net, rows)}, max_batch=9,
+              max_steps=9)
+    header = (tmp_path / "net.h").read_text()
+    assert "#define NET_MAX_BATCH 9\n" in header and "/* net_step(batch, x: f32[batch, 4], y: i32[batch]) -> loss: f32\n" in header
+    assert ran(tmp_path, "net") == "net: equal\n"
+    program, loss = InC(tmp_path, "net"), np.empty((), np.float32)
+    program("init")
+    assert program("step", [images, labels], [loss], batch=0) == program("step", [images, labels], [loss], batch=10) == -4
+    assert program("step", [images, np.full(9, 3, np.int32)], [loss], batch=4) == 1
+    program("init")  # the failed step drew random numbers, as the header says
+    for count in (3, 9, 1, 2, 8, 5):
+        assert program("step", [images[:count], labels[:count]], [loss], batch=count) == 0
+        assert loss == step(Tensor(images[:count]), Tensor(labels[:count])).asnumpy(), count
+    scores = np.empty((7, 3), np.float32)
+    assert program("scores", [images[:7]], [scores], batch=7) == 0
+    assert scores.tobytes() == net.set_train(False)(Tensor(images[:7])).asnumpy().tobytes()
+    found = together({count: function_of(few_or_many, count) for count in range(1, 6)})
+    assert [each.batches for each in found] == [(1, 2, 3), (4, 5)] and not any(map(overlaps_of, found))
+
+
+def few_or_many(x: Any) -> Any:
+    return x * 2 + x.mean(0) if x.shape[0] < 4 else ops.tanh(x) * x.shape[0] + x.sum(0)
+
+
+def function_of(target: Any, rows: int) -> Function:
+    graph = parsed(target, Tensor(np.zeros((rows, 4), np.float32))).graph
+    return STANDALONE.run(graph.module).functions[graph.symbol]
+
+
+@pytest.mark.parametrize(("numbers", "shown"), [
+    ({1: 8, 2: 8, 5: 8}, "8"), ({2: 6, 3: 9, 7: 21}, "3 * batch"), ({1: 1, 2: 2, 3: 3}, "batch"), ({2: 3, 3: 2, 4: 1}, "-1 * batch + 5"),
+    ({1: 1, 2: 4, 3: 9, 4: 16}, "batch * batch"), ({1: 0, 2: 2, 3: 6, 4: 12}, "batch * batch - 1 * batch"), ({1: 1, 2: 2, 3: 4, 4: 8},
+    None), ({1: 0, 3: 1, 5: 2}, None),
+])
+def test_a_number_of_rows_in_c(numbers: dict[int, int], shown: str | None) -> None:
+    """A size is computed from the rows only if it is right for each number of them; else it is looked up."""
+    assert formula(numbers) == shown
+    for rows, number in numbers.items() if shown else ():
+        assert eval(str(shown), {"batch": rows}) == number
+
+
+def row_by_row(x: Any) -> Any:
+    return ops.stack([x[row] * row for row in range(x.shape[0])])
+
+
+class Kept(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept = ops.zeros((1, 4), ms.float32)
+
+    def construct(self, x: Any) -> Any:
+        self.kept = ops.tanh(x + self.kept)
+        return self.kept
+
+
+def test_what_a_batch_cannot_be(tmp_path: Path) -> None:
+    """The message says for how many rows, where, and what to do."""
+    x = Tensor(np.zeros((2, 4), np.float32))
+    for target, given, kind, message in (
+        (row_by_row, (x,), CompileError, r"x\[row\] \* row(.|\n)*for 5 rows is another one than for 4(.|\n)*operators on the whole batch"),
+        (lambda x: x[2] * 2, (x,), IndexError, "index 2 is out of bounds"),
+        (Kept(), (x,), CompileError, "another kind than it has before"),
+        (lambda x: x * 2, (Tensor(np.zeros((9, 4), np.float32)),), ValueError, "9 rows .* max_batch=8"),
+        (lambda x: x * 2, (Tensor(np.zeros((0, 4), np.float32)),), ValueError, "without rows"),
+        (lambda x: x * 2, (Tensor(1.0),), ValueError, "none has one"),
+        (lambda x: x * 2, (Tensor(shape=[None, None], dtype=ms.float32),), ValueError, r"one size that changes, .* \[None, None\]"),
+    ):
+        with pytest.raises(kind, match=message) as raised:
+            ms.export(target, *given, file_name=str(tmp_path / "net"), max_batch=8)
+        notes = getattr(raised.value, "__notes__", [])
+        assert (kind is IndexError) == any("for a batch of 1; max_batch=8" in note for note in notes) or isinstance(target, Kept)
+    assert not list(tmp_path.iterdir())
+
+
+class Careful(nn.Cell):
+    """Counts its calls before it looks at the labels, and goes through a loop whose rounds are not known."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.calls, self.rounds = nn.Dense(4, 3), 0, 0
+
+    def construct(self, x: Any, labels: Any) -> Any:
+        self.calls += 1
+        loss = ops.cross_entropy(self.layer(x), labels)
+        while loss > 1:
+            self.rounds += 1
+            loss = ops.log(loss) + 0.5
+        return loss
+
+
+@needs_gcc
+def test_what_a_status_leaves_changed(tmp_path: Path) -> None:
+    """A number is written after what may fail; what cannot wait is named in the header, and nothing else changes."""
+    ms.set_seed(2)
+    net = Careful().set_train()
+    update = nn.SGD(net.trainable_params(), 0.1)
+    both = ms.value_and_grad(net, None, update.parameters)
+
+    def step(x: Any, labels: Any) -> Any:
+        loss, gradients = both(x, labels)
+        update(gradients)
+        return loss
+
+    x, labels, loss = np.ones((2, 4), np.float32), np.zeros(2, np.int32), np.empty((), np.float32)
+    ms.export(step, Tensor(x), Tensor(labels), file_name=str(tmp_path / "net"), max_steps=1)
+    header = (tmp_path / "net.h").read_text()
+    assert """
+   returns 0, NET_FAILED, NET_TOO_MANY_ROUNDS
+   NET_FAILED may come after a change of Careful.rounds
+   NET_TOO_MANY_ROUNDS may come after a change of Careful.rounds */
+""" in header
+    program = InC(tmp_path, "net")
+    program("init")
+    before, after = (np.empty(int(re.findall(r"_SAVED_SIZE (\d+)", header)[0]), np.uint8) for _ in range(2))
+    program("state_save", results=[before])
+    assert program("step", [x, labels + 3], [loss]) == 1
+    program("state_save", results=[after])
+    assert (before == after).all()
+    unlikely = net.layer(Tensor(x * 1e3)).argmin(1).astype(ms.int32).asnumpy()
+    assert program("step", [x * 1e3, unlikely], [loss]) == -1
+    program("state_save", results=[after])
+    (changed,) = np.nonzero(before != after)
+    assert changed.size and {*changed} <= {*range(16, 24)}, "the number of rounds, and nothing else"
 
 
 def settle(x: Any) -> Any:
