@@ -111,18 +111,40 @@ class _Batch:
         """The values of the region that depend on the example."""
         self._undefined: set[Atom] = set()
         """The results of `undef`, which nothing uses."""
+        self._guards: dict[Value, tuple[Atom, Sequence[tuple[Atom, Atom]]]] = {}
+        """For each value from outside of a masked region, while its nodes are computed: what it has become outside, and for each such region
+        around the nodes, outermost first, which examples run it, and the value of one of them.  Each use has a choice of its own, see
+        `_guarded`."""
 
     def nodes(self, b: Builder, nodes: Sequence[Node]) -> None:
         around = b.loc
         for node in nodes:
             b.loc = node.loc
+            guarded = {atom: self._known[atom] for atom in node.operands if isinstance(atom, Value) and atom in self._guards}
+            self._known.update((atom, self._guarded(b, atom)) for atom in guarded)
             self._node(b, node)
+            self._known.update(guarded)
         b.loc = around
 
     def for_all(self, b: Builder, atom: Atom) -> Atom:
         """Return the atom of all examples that an atom of one example has become."""
         new = became(atom, self._known)
         return new if self._is_mapped(atom) else repeated(b, new, self._size)
+
+    def _yielded(self, b: Builder, atom: Atom) -> Atom:
+        """Return what a region for all examples yields in the place of an atom that a region for one yields."""
+        return self._guarded(b, atom) if isinstance(atom, Value) and atom in self._guards else self.for_all(b, atom)
+
+    def _guarded(self, b: Builder, value: Value) -> Atom:
+        """Append the choice between a value from outside of masked regions, for examples that run these, and that of one which does.
+
+        There is one for each use, so that the cotangent of each is added to that of the value itself, in the order of the uses, as in
+        the loop over the examples: one choice for all uses would be another name, with a sum of its own.
+        """
+        found, guards = self._guards[value]
+        for going, other in guards:
+            found = _where(b, going, found, other)
+        return found
 
     def _is_mapped(self, atom: Atom) -> bool:
         return isinstance(atom, Value) and atom in self._mapped
@@ -149,8 +171,8 @@ class _Batch:
         calls = (op.effect is Effect.HOST and not isinstance(op, (Check, Draw))) or Effect.HOST in inside
         if isinstance(op, Undef) and isinstance(node.result.type, TensorType):
             self._undefined.add(node.result)
-            type_ = node.result.type
-            self._became(node, [b.emit(Undef((type_.with_shape((self._size, *type_.shape)),)))], mapped=True)
+            type_ = node.result.type  # zeros, since a masked region reads what it is given, though nothing uses it
+            self._became(node, [b.zeros(type_.with_shape((self._size, *type_.shape)))], mapped=True)
             return
         if not any(flags) and not any(self._is_mapped(x) for region in node.regions for x in free_of(region)) and not calls:
             self._became(node, self._copier.copy(b, node, self._known), mapped=False)
@@ -204,7 +226,9 @@ class _Batch:
                 raise errors.DRAWN_IN_BATCH.at(node.loc, "each example would draw other numbers here")
         for node in drawing:
             here[node.result] = b.emit_node(node.op, ()).result
-        here.update((value, inner.gather(self._known[value], index, axis=0, hint=value.hint)) for value in mapped)
+        whole = {value: self._guarded(b, value) if value in self._guards and self._known[value] is self._guards[value][0]
+                 else self._known[value] for value in mapped}
+        here.update((value, inner.gather(whole[value], index, axis=0, hint=value.hint)) for value in mapped)
         self._copier.nodes(inner, nodes, here)
         yields = [inner.set_row(row, index, became(atom, here)) for row, atom in zip(rows, results, strict=True)]
         bounds = [_number(0), self._count(b), _number(1)]
@@ -309,14 +333,23 @@ class _Batch:
         """
         place = b.arg_max(b.cast(going, to=I32), axis=0, to=I64)
 
-        def those(x: Atom) -> Atom:
-            return _where(b, going, x, b.stop_gradient(b.gather(x, place, axis=0)))
+        def one(x: Atom) -> Atom:
+            return b.stop_gradient(b.gather(x, place, axis=0))
 
+        for value, atom in zip(region.params, params, strict=True):
+            self._note(value, _where(b, going, atom, one(atom)), mapped=True)
+        around, self._guards = self._guards, dict(self._guards)
         outer = {value: self._known[value] for value in free_of(region) if value in self._mapped}
-        for value, atom in (*outer.items(), *zip(region.params, params, strict=True)):
-            self._note(value, those(atom), mapped=True)
+        for value, atom in outer.items():
+            if tensor_type(atom).dtype.is_float:
+                outside, guards = around.get(value, (atom, ()))
+                inside = self._guarded(b, value) if guards else atom
+                self._guards[value] = outside, (*guards, (going, one(inside)))
+            else:
+                self._note(value, _where(b, going, atom, one(atom)), mapped=True)
         self.nodes(b, region.nodes)
-        found = [self.for_all(b, atom) for atom in region.results]
+        found = [self._yielded(b, atom) for atom in region.results]
+        self._guards = around
         for value, atom in outer.items():
             self._note(value, atom, mapped=True)
         return found
@@ -342,7 +375,7 @@ class _Batch:
         return [self._is_mapped(atom) for atom in region.results]
 
     def _finished(self, inner: Builder, region: Region, params: Sequence[Value], mapped: Sequence[bool]) -> Region:
-        results = [self.for_all(inner, atom) if depends else became(atom, self._known)
+        results = [self._yielded(inner, atom) if depends else became(atom, self._known)
                    for atom, depends in zip(region.results, mapped, strict=True)]
         return inner.finish(results, params, region.loc)
 
