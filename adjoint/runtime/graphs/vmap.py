@@ -162,14 +162,9 @@ class _Mapped:
             result = fn(*args) if graph is None else graph.call(fn, args, {})
             found.append(mapped(result, lambda leaf: Tensor(leaf) if isinstance(leaf, (bool, int, float)) else leaf))
             # Values are taken at once, since the next example may write a Parameter that this one has returned.
-            rows.append([_as_row(x) for x in leaves(found[-1], Tensor, RESULTS)])
+            rows.append([_as_row(x) for x in _like_first(found[0], found[-1], index)])
         if self._randomness == "error" and graph is None and streams != streams_state():
             raise RuntimeError("For 'vmap', the function draws random numbers, but 'randomness' is 'error'.")
-        types = [x.type for x in rows[0]]
-        for other in rows:
-            if [x.type for x in other] != types:
-                raise RuntimeError("For 'vmap', the results of all examples must have the same structure, shapes and dtypes, "
-                                   f"but got [{_types_of(rows[0])}] and [{_types_of(other)}].")
         whole = [apply(made(Concat, 0), *xs) for xs in zip(*rows, strict=True)]
         return replaced(found[0], whole, Tensor), [True] * len(whole)
 
@@ -270,8 +265,44 @@ def _row(x: Tensor, index: int) -> Tensor:
     return apply(made(Reshape, x.type.with_shape(x.type.shape[1:])), _rows(x, index, index + 1))
 
 
-def _types_of(rows: Sequence[Tensor]) -> str:
-    return ", ".join(f"{x.dtype} {x.shape[1:]}" for x in rows)
+def _like_first(first: Any, result: Any, index: int) -> list[Tensor]:
+    """Return the tensors in the result of an example, in the order of those of the first one, whose dicts may have another order.
+
+    RuntimeError if the structures, shapes, dtypes or other objects in them differ.
+    """
+    found: list[Tensor] = []
+    if not _gathered(first, result, found):
+        raise RuntimeError(f"For 'vmap', the results of all examples must have the same structure, shapes and dtypes, but got {_outline(first)} "
+                           f"for example 0 and {_outline(result)} for example {index}: return the same containers, keys and shapes for each, "
+                           "such as zeros for what one lacks.")
+    return found
+
+
+def _gathered(first: Any, other: Any, found: list[Tensor]) -> bool:
+    """Append the tensors of a structure, in the order of another one; return False if the structures differ."""
+    if isinstance(first, Tensor) and isinstance(other, Tensor):
+        found.append(other)
+        return first.dtype == other.dtype and first.shape == other.shape
+    kind = type(first)
+    if kind is not type(other):
+        return False
+    if issubclass(kind, dict):
+        return first.keys() == other.keys() and all(_gathered(part, other[key], found) for key, part in first.items())
+    if issubclass(kind, RESULTS):
+        return len(first) == len(other) and all(_gathered(*parts, found) for parts in zip(first, other, strict=True))
+    return not isinstance(first, (str, bytes)) or first == other
+
+
+def _outline(value: Any) -> str:
+    """Return the text of a result for an error: each tensor is its dtype and shape."""
+    if isinstance(value, Tensor):
+        return f"{value.dtype} {value.shape}"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key!r}: {_outline(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, (tuple, list)):
+        inside = ", ".join(map(_outline, value))
+        return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' * (len(value) == 1)})"
+    return repr(value)
 
 
 def _as_row(x: Tensor) -> Tensor:

@@ -298,6 +298,55 @@ def test_an_ensemble() -> None:
         vmap(cells)(x)
 
 
+def test_cotangents_of_uses_in_masked_regions_are_added_in_their_order() -> None:
+    """A value that a branch or loop of some examples uses several times has one sum of cotangents, as on the path of each example."""
+    def branch(x: Any, y: Any) -> Any:
+        a = y * 1.1
+        if x > 0:
+            x = ops.sin(x * a) * a * ops.tanh(a)
+        return x * a + ops.cos(a * x)
+
+    def loop(x: Any, y: Any) -> Any:
+        a, m = y * 1.1, 0
+        while x > 0 and m < 3:
+            m += 1
+            for _ in range(2):
+                x = x * a - ops.exp(a * 0.1) * 1.7 * ops.sin(a)
+                if y > 0.2:
+                    x = x * ops.sin(a) + a
+        return x * a * ops.cos(a)
+
+    rng = np.random.default_rng(0)
+    x, y = (Tensor(rng.standard_normal(64).astype(np.float32)) for _ in range(2))
+    for function in (branch, loop):
+        expected = grad(lambda x, y, f=function: [f(x[i], y[i]) for i in range(64)], (0, 1))(x, y)
+        batch = grad(lambda x, y, f=function: vmap(f)(x, y), (0, 1))
+        for found in (batch(x, y), jit(batch)(x, y)):
+            for one, other in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(one.asnumpy(), other.asnumpy())
+
+
+def test_a_value_that_a_masked_loop_only_begins_with_is_undefined() -> None:
+    """A loop that returns from inside begins with values that nothing uses; so does one inside of it, in examples that do not get there."""
+    def function(x: Any, y: Any) -> Any:
+        k = 0
+        while y <= 1 and k < 3:
+            k += 1
+            m = 0
+            while m < 3:
+                m += 1
+                if x.sum() > 0:
+                    return x * y, y
+            x = x + 1
+        return x * 2, y
+
+    x, y = Tensor(np.array([[1, 2], [-3, 1], [-4, 0.5]], np.float32)), Tensor(np.array([0.5, -1, 2], np.float32))
+    expected = grad(lambda x, y: [function(x[i], y[i]) for i in range(3)], (0, 1))(x, y)
+    found = grad(lambda x, y: vmap(function)(x, y), (0, 1))(x, y)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one.asnumpy(), other.asnumpy())
+
+
 def test_axes() -> None:
     x, y = examples(0, 2, 3), examples(1, 3)
 
@@ -337,6 +386,31 @@ def test_axes() -> None:
 def test_mistakes(call: Callable[..., Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call(examples())
+
+
+@pytest.mark.parametrize("other", [
+    lambda a: {"u": a, "w": a}, lambda a: {"u": a}, lambda a: {"u": a, "v": None}, lambda a: {"u": a, "v": (a,)}, lambda a: (a, a),
+    lambda a: None, lambda a: {"u": a, "v": a[:2]}, lambda a: {"u": a, "v": "text"},
+], ids=["key", "fewer", "None", "nested", "tuple", "nothing", "shape", "text"])
+@pytest.mark.parametrize("wrap", [lambda f: f, jit], ids=["eager", "jit"])
+def test_results_of_another_structure(other: Callable[[Any], Any], wrap: Callable[..., Any]) -> None:
+    """An example whose result has other containers, keys or shapes than that of the first one is named."""
+    def function(a: Tensor) -> Any:
+        return {"u": a, "v": a * 2} if a[0] > 0 else other(a)
+
+    with pytest.raises(RuntimeError, match=r"must have the same structure.*\{'u': Float32 \(3,\), 'v': Float32 \(3,\)\} for example 0 and .* "
+                                           "for example 2: return the same containers"):
+        wrap(vmap(function))(Tensor(np.array([[1, 2, 3], [2, 0, 1], [-1, 1, 0]], np.float32)))
+
+
+def test_keys_in_another_order() -> None:
+    """A dict with the same keys in another order has the same structure: its values are found by their keys."""
+    def function(a: Tensor) -> Any:
+        return {"u": a, "v": a * 2} if a[0] > 0 else {"v": a * 3, "u": a}
+
+    x = Tensor(np.array([[1, 2, 3], [-1, 1, 0]], np.float32))
+    found = vmap(function)(x)
+    assert (found["u"] == x).all() and found["v"].asnumpy().tolist() == [[2, 4, 6], [-3, 3, 0]]
 
 
 def test_a_parameter_that_is_written() -> None:
