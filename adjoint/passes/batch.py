@@ -112,9 +112,9 @@ class _Batch:
         self._undefined: set[Atom] = set()
         """The results of `undef`, which nothing uses."""
         self._guards: dict[Value, tuple[Atom, Sequence[tuple[Atom, Atom]]]] = {}
-        """For each value from outside of a masked region, while its nodes are computed: what it has become outside, and for each such region
-        around the nodes, outermost first, which examples run it, and the value of one of them.  Each use has a choice of its own, see
-        `_guarded`."""
+        """For each value from outside of a masked region, while its nodes are computed: what it has become outside, and for each such
+        region around the nodes, outermost first, which examples run it, and the value of one of them.  Each use has a choice of its own,
+        see `_guarded`."""
 
     def nodes(self, b: Builder, nodes: Sequence[Node]) -> None:
         around = b.loc

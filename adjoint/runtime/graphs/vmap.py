@@ -272,9 +272,9 @@ def _like_first(first: Any, result: Any, index: int) -> list[Tensor]:
     """
     found: list[Tensor] = []
     if not _gathered(first, result, found):
-        raise RuntimeError(f"For 'vmap', the results of all examples must have the same structure, shapes and dtypes, but got {_outline(first)} "
-                           f"for example 0 and {_outline(result)} for example {index}: return the same containers, keys and shapes for each, "
-                           "such as zeros for what one lacks.")
+        raise RuntimeError("For 'vmap', the results of all examples must have the same structure, shapes and dtypes, but got "
+                           f"{_outline(first)} for example 0 and {_outline(result)} for example {index}: return the same containers, keys "
+                           "and shapes for each, such as zeros for what one lacks.")
     return found
 
 

@@ -398,8 +398,8 @@ def test_results_of_another_structure(other: Callable[[Any], Any], wrap: Callabl
     def function(a: Tensor) -> Any:
         return {"u": a, "v": a * 2} if a[0] > 0 else other(a)
 
-    with pytest.raises(RuntimeError, match=r"must have the same structure.*\{'u': Float32 \(3,\), 'v': Float32 \(3,\)\} for example 0 and .* "
-                                           "for example 2: return the same containers"):
+    with pytest.raises(RuntimeError, match=r"must have the same structure.*\{'u': Float32 \(3,\), 'v': Float32 \(3,\)\} for example 0 "
+                                           "and .* for example 2: return the same containers"):
         wrap(vmap(function))(Tensor(np.array([[1, 2, 3], [2, 0, 1], [-1, 1, 0]], np.float32)))
 
 
