@@ -239,7 +239,7 @@ class _Expander(_CellsKept):
     def _batch(self, b: Builder, node: Node, known: Known) -> Sequence[Atom]:
         inlined = inlined_region(node.regions[0], self._module, self._function.symbol)
         operands = [became(atom, known) for atom in node.operands]
-        if self._expands or not any(isinstance(inner.op, Apply) for inner in walk(inlined)):
+        if self._expands or (not any(isinstance(inner.op, Apply) for inner in walk(inlined)) and order.names_apart(inlined)):
             try:
                 region = self._whole(b, inlined, known)
             except errors.NoGradient:
@@ -248,8 +248,8 @@ class _Expander(_CellsKept):
             else:
                 if self._expands or not any(isinstance(inner.op, GradientHost) for inner in walk(region)):
                     return batched(b, region, operands, _CellsKept(self.cells))
-        # Hooks in a gradient belong to the `gradient` node until the graph runs: it stays, in a loop over the examples.  So does a
-        # `tangent` of what has no derivative in forward mode.
+        # Hooks in a gradient belong to the `gradient` node until the graph runs: it stays, in a loop over the examples.  So does one whose
+        # sums must be taken along the path of each example, and a `tangent` of what has no derivative in forward mode.
         if any(isinstance(inner.op, Pull) for inner in walk(inlined)):
             raise errors.HOOKS_IN_BATCH.at(node.loc, "a pullback that calls hooks, or a `bprop`, is mapped over its cotangents")
         (region,) = self.regions(b, [inlined], dict(known))

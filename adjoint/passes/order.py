@@ -46,7 +46,7 @@ from adjoint.ir.ops.host import Attach, Hook, Outputs
 from adjoint.ir.ops.state import Read, Write
 from adjoint.passes.activity import Activity
 
-__all__ = ["calls_alike", "reads_survive", "sums_alike"]
+__all__ = ["calls_alike", "names_apart", "reads_survive", "sums_alike"]
 
 
 def sums_alike(function: Function) -> bool:
@@ -54,6 +54,15 @@ def sums_alike(function: Function) -> bool:
     the caller must take the gradients along a tape.
     """
     return all(_alike(node) for node in walk(function.body) if isinstance(node.op, Differentiated))
+
+
+def names_apart(region: Region) -> bool:
+    """Return False if a `gradient` node in a region differentiates branches or loops whose values have several names, such that the code of
+    the gradient adds up in another order than eager mode.  One with gradients or batches inside is not looked into.
+    """
+    return all(_alike(node) for node in walk(region) if isinstance(node.op, Gradient) and not any(
+        isinstance(inner.op, (Attach, Write)) or (isinstance(inner.op, RegionOp) and not isinstance(inner.op, (Cell, For, If, While)))
+        for inner in walk(node.regions[0])))
 
 
 def _alike(node: Node) -> bool:

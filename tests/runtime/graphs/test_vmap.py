@@ -326,6 +326,22 @@ def test_cotangents_of_uses_in_masked_regions_are_added_in_their_order() -> None
                 np.testing.assert_array_equal(one.asnumpy(), other.asnumpy())
 
 
+def test_a_gradient_inside_is_summed_along_the_path_where_a_value_has_two_names() -> None:
+    """A branch that returns a value from outside, which is used later too, gives it a second name, whose sum the graph has apart."""
+    def function(x: Any, y: Any) -> Any:
+        a = y * 1.1
+        b = a if x > 0 else x * 2
+        return ops.sin(b * 3) + ops.tanh(a * 5) + b * ops.cos(b * 7)
+
+    rng = np.random.default_rng(0)
+    x, y = (Tensor(rng.standard_normal(64).astype(np.float32)) for _ in range(2))
+    gradient = grad(function, (0, 1))
+    expected = [gradient(x[i], y[i]) for i in range(64)]
+    for found in (vmap(gradient)(x, y), jit(vmap(gradient))(x, y)):
+        for one, others in zip(found, zip(*expected, strict=True), strict=True):
+            np.testing.assert_array_equal(one.asnumpy(), [other.asnumpy() for other in others])
+
+
 def test_a_value_that_a_masked_loop_only_begins_with_is_undefined() -> None:
     """A loop that returns from inside begins with values that nothing uses; so does one inside of it, in examples that do not get there."""
     def function(x: Any, y: Any) -> Any:
