@@ -26,6 +26,7 @@ examples; there none may be drawn in a branch or a loop.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal, Node, Region, Value, free_of, free_values, tensor_type, walk
@@ -121,7 +122,8 @@ class _Batch:
         for node in nodes:
             b.loc = node.loc
             guarded = {atom: self._known[atom] for atom in node.operands if isinstance(atom, Value) and atom in self._guards}
-            self._known.update((atom, self._guarded(b, atom)) for atom in guarded)
+            if guarded:
+                node = self._with_guards(b, node)
             self._node(b, node)
             self._known.update(guarded)
         b.loc = around
@@ -134,6 +136,20 @@ class _Batch:
     def _yielded(self, b: Builder, atom: Atom) -> Atom:
         """Return what a region for all examples yields in the place of an atom that a region for one yields."""
         return self._guarded(b, atom) if isinstance(atom, Value) and atom in self._guards else self.for_all(b, atom)
+
+    def _with_guards(self, b: Builder, node: Node) -> Node:
+        """Append the choices for the operands of a node.  The node is a copy if it uses a value twice: each use has another operand then."""
+        operands: list[Atom] = []
+        for atom in node.operands:
+            if isinstance(atom, Value) and atom in self._guards:
+                found, use = self._guarded(b, atom), atom
+                if atom in operands:
+                    use = Value(atom.type, atom.hint)
+                self._note(use, found, mapped=True)
+                operands.append(use)
+            else:
+                operands.append(atom)
+        return replace(node, operands=tuple(operands))
 
     def _guarded(self, b: Builder, value: Value) -> Atom:
         """Append the choice between a value from outside of masked regions, for examples that run these, and that of one which does.

@@ -318,7 +318,20 @@ def test_cotangents_of_uses_in_masked_regions_are_added_in_their_order() -> None
 
     rng = np.random.default_rng(0)
     x, y = (Tensor(rng.standard_normal(64).astype(np.float32)) for _ in range(2))
-    for function in (branch, loop):
+    def twice(x: Any, y: Any) -> Any:
+        s, k = x, 0
+        while ops.abs(s) < 3 and k < 5:
+            k += 1
+            if s > y:
+                t = s * y
+                for _ in range(2):
+                    t = t + ops.sin(y * t) * y
+                s = s + t * s
+            else:
+                s = s * 1.5 + y * y
+        return s * y
+
+    for function in (branch, loop, twice):
         expected = grad(lambda x, y, f=function: [f(x[i], y[i]) for i in range(64)], (0, 1))(x, y)
         batch = grad(lambda x, y, f=function: vmap(f)(x, y), (0, 1))
         for found in (batch(x, y), jit(batch)(x, y)):
