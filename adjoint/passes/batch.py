@@ -138,7 +138,7 @@ class _Batch:
         return self._guarded(b, atom) if isinstance(atom, Value) and atom in self._guards else self.for_all(b, atom)
 
     def _with_guards(self, b: Builder, node: Node) -> Node:
-        """Append the choices for the operands of a node.  The node is a copy if it uses a value twice: each use has another operand then."""
+        """Append the choices for the operands of a node.  If it uses a value twice, each use has another operand in a copy."""
         operands: list[Atom] = []
         for atom in node.operands:
             if isinstance(atom, Value) and atom in self._guards:
