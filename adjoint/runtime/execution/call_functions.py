@@ -18,7 +18,7 @@ from adjoint.runtime.process.location import WRITTEN
 from adjoint.runtime.process.tracer import state as thread
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["NOT_RUN", "RunConditions", "CallText", "call_function"]
+__all__ = ["ALWAYS", "NOT_RUN", "RunConditions", "CallText", "call_function"]
 
 NOT_RUN: Final = object()
 """A marker: the result of a function made here if it may not run on its arguments now.  Nothing has happened then."""
@@ -37,6 +37,19 @@ class RunConditions(Protocol):
         statements.
         """
         ...
+
+
+class _Always:
+    @property
+    def holds(self) -> Callable[[], bool]:
+        return lambda: True
+
+    def as_text(self) -> tuple[Sequence[str], Mapping[str, Any]]:
+        return (), {}
+
+
+ALWAYS: Final[RunConditions] = _Always()
+"""No conditions."""
 
 
 @dataclass(frozen=True)

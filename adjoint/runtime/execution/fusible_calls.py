@@ -1,13 +1,15 @@
 """Calls of fusible functions: a function of the library, traced for certain arguments, as one sequence of kernels (`tensor/fusible.py`).
 
 The function is called once on symbolic tensors.  Under a tape its ops are launched as they are, and recorded together.  Otherwise they are
-fused as those of a graph are, and what is left is written as a Python function that launches the kernels one after the other:
+optimised and fused as those of a graph are.  If one kernel is left, a Python function launches it:
 
     def call(args, kwargs):
         v1 = c0(args[0].memory, c1)
         r0 = new(Tensor)
         r0.type, r0.memory = c2, v1
         return r0
+
+Several are launched by one C call, as the kernels of a graph are (`written_calls.py`).
 """
 
 from __future__ import annotations
@@ -17,12 +19,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from adjoint.foundation.diagnostics import warn
-from adjoint.ir.core import Atom, Function, Literal, Node, Region, Value, tensor_type
+from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value, tensor_type
 from adjoint.ir.ops.conversion import StopGradient
 from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.state import Read
+from adjoint.ir.plan import Plan
 from adjoint.ir.types import TensorType
 from adjoint.runtime.execution.bound_plan import BoundPlan
+from adjoint.runtime.execution.call_functions import ALWAYS, CallText
 from adjoint.runtime.execution.library_traces import LibraryTrace, Symbolic
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.execution.recording import RecordedOp, Recording
@@ -262,8 +266,14 @@ def _call(function: Callable[..., Any], traced: TracedFunction, *, waited_for: b
 
     waited_for  True: all processors compile, since somebody waits; False: one compiles at a low priority
     """
-    fused = fused_plan(planned(traced.function, identities=True, accesses=True), waited_for=waited_for)
-    body = (traced.function if fused is None else fused.function).body
+    traced = _optimised(traced)
+    plain = planned(traced.function, identities=True, accesses=True)
+    plan = fused_plan(plain, waited_for=waited_for) or plain
+    if sum(not isinstance(node.op, Read) and not _aliases(node) for node in plan.function.body.nodes) > 1:
+        made = _one_call(traced, plan)
+        if made is not None:
+            return _or_itself(made, function)
+    body = plan.function.body
     objects: dict[str, Any] = {"new": object.__new__, "Tensor": Tensor, "function": function}
     text = PythonText("c", objects)
     names: dict[Atom, str] = {}
@@ -274,11 +284,14 @@ def _call(function: Callable[..., Any], traced: TracedFunction, *, waited_for: b
             names[node.results[0]] = text.object(traced.tensors[node.op.symbol].memory)
             continue
         operands = [names[x] if isinstance(x, Value) else text.object(_literal(x)) for x in node.operands]
-        names.update({value: f"v{len(names) + i}" for i, value in enumerate(node.results)})
-        types = [x.type for x in node.operands if isinstance(x.type, TensorType)]
-        run = text.object(plan_for(kernel_op(node), types).run)
-        results = ", ".join(names[value] for value in node.results)
-        lines.append(f"{results + ' = ' if results else ''}{run}({', '.join(operands)})")
+        if _aliases(node):
+            names[node.results[0]] = operands[0]
+        else:
+            names.update({value: f"v{len(names) + i}" for i, value in enumerate(node.results)})
+            types = [x.type for x in node.operands if isinstance(x.type, TensorType)]
+            run = text.object(plan_for(kernel_op(node), types).run)
+            results = ", ".join(names[value] for value in node.results)
+            lines.append(f"{results + ' = ' if results else ''}{run}({', '.join(operands)})")
         if dead := [names[value] for value in last.get(index, ())]:
             lines.append(f"del {', '.join(dead)}")
     returned = [f"r{i}" for i in range(len(body.results))]
@@ -289,6 +302,44 @@ def _call(function: Callable[..., Any], traced: TracedFunction, *, waited_for: b
     return function_of("call(args, kwargs)", body_, objects, __file__, closed=True)
 
 
+def _optimised(traced: TracedFunction) -> TracedFunction:
+    """Return a traced function after the passes of a graph that nothing records, or as it is where these would not give the same."""
+    # Imported with the first function that is called often.
+    from adjoint.passes.optimising import optimised_alike
+
+    made = optimised_alike(traced.function, Module({}, {}, {}))
+    return traced._replace(function=made) if made is not None and _is_a_sequence(made) else traced
+
+
+def _one_call(traced: TracedFunction, plan: Plan) -> FusedCall | None:
+    """Return a function that launches all kernels by one C call, as a graph does; None if it cannot be written.
+
+    plan  the plan of the function, with fused nodes
+    """
+    text = PythonText("c", {})
+    tensors = traced.texts(text)
+    result = _FORMS[traced.kind].format(", ".join(f"leaf{i}" for i in range(len(plan.function.body.results))))
+    call = CallText("call(args, kwargs)", "(args, kwargs)", (), tensors, result, text.objects, ALWAYS)
+    return BoundPlan(plan, {}, traced.tensors, sited=False).bound(plan).function_of_calls(call, None, None)
+
+
+def _or_itself(made: FusedCall, function: Callable[..., Any]) -> FusedCall:
+    """Return a function that calls `made`, or the function of the library if that raises."""
+    def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            return made(args, kwargs)
+        except Exception:
+            pass  # the exception of the function should not show this one as its context
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _aliases(node: Node) -> bool:
+    """Return True if the result of a node is its operand's memory, as for `reshape`."""
+    return getattr(node.op, "aliases", False)
+
+
 def _literal(x: Literal) -> Memory:
     return constant(x.value, x.type.dtype).memory
 
@@ -296,13 +347,17 @@ def _literal(x: Literal) -> Memory:
 def _last_uses(body: Region) -> dict[int, list[Value]]:
     """Return for the index of a node the values that it or a node before computes, and that no node behind it uses."""
     last: dict[Value, int] = {}
+    computed: dict[Atom, Atom] = {}
+    """For a value that is another one's memory, that one."""
     for index, node in enumerate(body.nodes):
-        if not isinstance(node.op, Read):
+        last.update({x: index for x in (computed.get(x, x) for x in node.operands) if x in last})
+        if _aliases(node):
+            computed[node.results[0]] = computed.get(node.operands[0], node.operands[0])
+        elif not isinstance(node.op, Read):
             last.update(dict.fromkeys(node.results, index))
-            last.update({x: index for x in node.operands if x in last})
+    returned = {computed.get(x, x) for x in body.results}
     found: dict[int, list[Value]] = {}
     for value, index in last.items():
-        if value not in body.results:
+        if value not in returned:
             found.setdefault(index, []).append(value)
     return found
-

@@ -144,6 +144,23 @@ def test_a_warm_call_looks_up_and_launches() -> None:
     assert entered(lambda: x.sum()) == ["call", "call", "run"]
 
 
+def test_several_kernels_are_one_call() -> None:
+    """The loss has a dozen kernels, and `tril` has kernels for its indices: each is one C call, as in a graph."""
+    x, labels, matrix = Tensor(np.linspace(-4, -1, 12, dtype=np.float32).reshape(4, 3)), Tensor([0, 2, 1, 2]), Tensor(np.ones((3, 3)))
+    for call in (lambda: ops.nll_loss(x, labels), lambda: ops.tril(matrix), lambda: ops.norm(x, dim=1)):
+        repeated(call)
+        assert "run" not in entered(call)
+        assert len(entered(call)) <= 5
+    with pytest.raises(IndexError, match="'target' must be classes in 0..2, but got 3"):
+        ops.nll_loss(x, Tensor([0, 3, 1, 2]))
+
+
+def test_what_is_another_tensors_memory_is_not_launched() -> None:
+    x = Tensor(np.arange(4, dtype=np.float32))
+    repeated(lambda: mint.dot(x, x))
+    assert entered(lambda: mint.dot(x, x)) == ["call", "call", "run"]  # the product alone: its operands and its result are reshaped
+
+
 def test_errors_are_those_of_the_function() -> None:
     x, places = Tensor([1.0, 2.0]), [Tensor([0, 1]), Tensor([0, 2])]
     repeated(lambda: x[places[0]])
