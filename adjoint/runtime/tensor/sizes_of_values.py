@@ -27,8 +27,7 @@ def nonzero_places(op: str, why: str, x: Tensor) -> Tensor:
 
     RuntimeError where the graph cannot be split for that.
     """
-    name, size = _size(op, why, NonZero, x)
-    return apply(NonZero(tensor(I64, (size, x.ndim)), name), x)
+    return _counted(op, why, NonZero, x, x.ndim)
 
 
 def numbers_up_to(op: str, why: str, n: Tensor) -> Tensor:
@@ -38,14 +37,16 @@ def numbers_up_to(op: str, why: str, n: Tensor) -> Tensor:
 
     RuntimeError where the graph cannot be split for that.
     """
-    name, size = _size(op, why, UpTo, n)
-    return apply(UpTo(tensor(I64, (size,)), name), n)
+    return _counted(op, why, UpTo, n)
 
 
-def _size(op: str, why: str, kind: type[Counted], x: Tensor) -> tuple[str, Any]:
+def _counted(op: str, why: str, kind: type[Counted], x: Tensor, *columns: int) -> Tensor:
     graph = emitter()
     assert graph is not None, "outside of graphs the numbers are known"
-    return graph.size_of_values(op, why, kind, x)
+    name, size = graph.size_of_values(op, why, kind, x)
+    found = apply(kind(tensor(I64, (size, *columns)), name), x)
+    graph.size_is_asked()
+    return found
 
 
 def columns(found: Tensor) -> tuple[Tensor, ...]:

@@ -8,22 +8,26 @@ there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from adjoint.frontend.changes.journal import OutsidePlace
-from adjoint.ir.core import Atom
+from adjoint.ir.core import Atom, Node
 from adjoint.ir.ops.counted import Counted
 
-__all__ = ["Assumptions", "CountedSize", "Counts", "Site"]
+__all__ = ["UNKNOWN", "Assumptions", "CountedSize", "Counts", "NumberNeeded", "Site"]
 
 Site = tuple[int, str]
+
+
+UNKNOWN: Final = -1
+"""In place of the number of a size, in a graph that ends there, since nothing more can be made before the number is known."""
 
 
 class CountedSize(NamedTuple):
     """A size that values decide when the graph runs.
 
     name    the named size, by which a node asks for it
-    number  the number for which the graph is made; None for any from `graph_sizes.LEAST` on
+    number  the number for which the graph is made; None for any from `graph_sizes.LEAST` on; UNKNOWN
     op      the class of that node
     atom    its operand
     """
@@ -39,10 +43,23 @@ class Counts(NamedTuple):
 
     known  for each such size, in the order in which they are needed, its number; None for any from `graph_sizes.LEAST` on
     exact  True if Python needs to know the numbers: one that is not known is taken to be that of a size before, or the largest possible one
+    ends   True if instead the graph ends where it needs a number that is not known
     """
 
     known: tuple[int | None, ...] = ()
     exact: bool = False
+    ends: bool = False
+
+
+class NumberNeeded(BaseException):
+    """Raised while a graph is made where it ends, since the number of a size is not known.  Code of the user's does not catch it.
+
+    nodes  the nodes that have been made, in order, those of open regions behind those around them
+    """
+
+    def __init__(self, nodes: tuple[Node, ...]):
+        super().__init__("the number of a size")
+        self.nodes = nodes
 
 
 class Assumptions:

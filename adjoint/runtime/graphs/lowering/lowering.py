@@ -23,14 +23,14 @@ from adjoint.frontend.changes.journal import OutsidePlace
 from adjoint.frontend.control.branches import Unreachable
 from adjoint.frontend.lowerer import Lowerer
 from adjoint.frontend.world import Kind
-from adjoint.ir.core import Function, Module, Region, Value, tensor_type
+from adjoint.ir.core import Function, Module, Region, Value, free_values, tensor_type
 from adjoint.passes.differentiate import without_batches
 from adjoint.passes.escapes import with_escapes
 from adjoint.runtime.graphs.graph import Graph
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.inputs.outline import outlined
 from adjoint.runtime.graphs.inputs.templates import Template
-from adjoint.runtime.graphs.lowering.assumptions import Assumptions, CountedSize, Counts
+from adjoint.runtime.graphs.lowering.assumptions import Assumptions, CountedSize, Counts, NumberNeeded
 from adjoint.runtime.graphs.lowering.batches import Batches
 from adjoint.runtime.graphs.lowering.categories import value_slot
 from adjoint.runtime.graphs.lowering.cell_calls import CellCalls
@@ -129,12 +129,24 @@ def lowered(subject: Subject) -> Lowered:
 
     subject  the function and its arguments
     """
+    # Python may need to know a size that values decide: each number then has a graph of its own.  Where what is taken for it does not fit,
+    # the graph ends at the size, and gives its number.
+    exact = Counts(subject.counts.known, exact=True)
+    attempts: list[_Attempt] = []
+    for counts in dict.fromkeys((subject.counts, exact, exact._replace(ends=True))):
+        constant = {*subject.constant}
+        attempts.append(_read_where_needed(replace(subject, counts=counts, constant=constant)))
+        if attempts[-1].made is not None or not attempts[-1].counted:
+            subject.constant.update(constant)
+            return attempts[-1].result()
+    return attempts[0].result()
+
+
+def _read_where_needed(subject: Subject) -> _Attempt:
+    """Return an attempt in which attributes and variables that differ from call to call are read each time the graph runs, but where Python
+    needs their numbers.  If no attempt makes a graph, return the first one.
+    """
     first = _Attempt(subject)
-    if first.raised is not None and first.counted and not subject.counts.exact:
-        # Python may need to know a size that values decide: each number then has a graph of its own.
-        exact = _Attempt(replace(subject, counts=Counts(subject.counts.known, exact=True)))
-        if exact.made is not None and not exact.found:
-            return exact.made
     places = first.found
     while places:
         attempt = _Attempt(subject, state=places)
@@ -146,8 +158,8 @@ def lowered(subject: Subject) -> Lowered:
         elif attempt.found:
             places = [*places, *attempt.found]
         else:
-            return attempt.made
-    return first.result()
+            return attempt
+    return first
 
 
 def lowered_reading(subject: Subject, places: Sequence[OutsidePlace]) -> Lowered | None:
@@ -340,6 +352,7 @@ class Lowering:
 
         self.emit, self.write, self.draw, self.undrawn = operations.emit, operations.write, operations.draw, operations.undrawn
         self.lend, self.size_of_values, self.number_of_size = operations.lend, operations.size_of_values, numbers.of_size
+        self.size_is_asked = operations.size_is_asked
         self.attach, self.hook, self.registered_inside = hooks.attach, hooks.hook, hooks.registered_inside
         self.check, self.effect, self.convert, self.call = hosts.check, hosts.effect, instances.convert, frontend.call
         self.with_around = frontend.with_around
@@ -411,15 +424,23 @@ class Lowering:
         args, kwargs = arguments.build(leaves)
         self.frontend.aliases.given = leaves
         self.python.begin()
+        nodes = None
         try:
             result = subject.call(self, args, kwargs)
         except Unreachable:
             result = None
+        except NumberNeeded as needed:
+            # Within the region of a gradient, nodes depend on its parameters: then the graph is left empty, and cannot run in parts.
+            result, nodes = None, needed.nodes if {*free_values(needed.nodes, ())} <= {*params} else ()
         pattern = Returned(self.frontend, self._objects, self._made, self._reads).taken(result)
         outline, found = outlined(pattern, value_slot)
-        written = tuple(i for i, (x, param) in enumerate(zip(leaves, params, strict=True)) if x.atom is not param)
-        results = values.atoms((*found, *(leaves[i] for i in written)))
-        body, _ = with_escapes(Region(tuple(params), tuple(regions.builder.nodes), tuple(results)))
+        if nodes is None:
+            written = tuple(i for i, (x, param) in enumerate(zip(leaves, params, strict=True)) if x.atom is not param)
+            results = values.atoms((*found, *(leaves[i] for i in written)))
+            nodes = tuple(regions.builder.nodes)
+        else:
+            written, results = (), ()
+        body, _ = with_escapes(Region(tuple(params), nodes, tuple(results)))
         function = Function(subject.symbol, body, loc=subject.loc)
         parsed = Module({s: x.type for s, x in symbols.tensors.items()}, dict(symbols.declared), {subject.symbol: function})
         whole, cells = without_batches(function, parsed)

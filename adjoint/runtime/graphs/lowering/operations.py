@@ -14,7 +14,7 @@ from adjoint.ir.ops.counted import Counted, NonZero
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.state import Write
 from adjoint.ir.types import symbol
-from adjoint.runtime.graphs.lowering.assumptions import Assumptions, CountedSize
+from adjoint.runtime.graphs.lowering.assumptions import UNKNOWN, Assumptions, CountedSize, NumberNeeded
 from adjoint.runtime.graphs.lowering.changes import AtomPlace
 from adjoint.runtime.graphs.lowering.cuts import Cuts
 from adjoint.runtime.graphs.lowering.graph_sizes import LEAST, GraphSize
@@ -141,10 +141,15 @@ class Operations:
             # Two sizes are often equal, such as those of predictions and of labels.
             most = x.size if kind is NonZero else None
             earlier = [size.number for size in known.counted if size.number is not None and (most is None or size.number <= most)]
-            number = earlier[-1] if earlier else LEAST if most is None else most
+            number = UNKNOWN if known.counts.ends else earlier[-1] if earlier else LEAST if most is None else most
         known.counted.append(CountedSize(name, number, kind, atom))
         known.sizes |= number is None
         return name, _size(known.counted[-1])
+
+    def size_is_asked(self) -> None:
+        """Go on behind the node that asks for a size; NumberNeeded if the graph ends there."""
+        if self._assumptions.counted[-1].number == UNKNOWN:
+            raise NumberNeeded(self._regions.open_nodes())
 
     def undrawn(self) -> Any:
         """Return a stand-in for a generator of random numbers, to compute the initial values of a cell that the user's code creates inside
@@ -157,7 +162,7 @@ class Operations:
 
 
 def _size(size: CountedSize) -> Any:
-    return GraphSize(symbol(size.name).terms) if size.number is None else size.number
+    return GraphSize(symbol(size.name).terms) if size.number in (None, UNKNOWN) else size.number
 
 
 class _Undrawn:

@@ -156,6 +156,10 @@ class Regions:
         maker = {value: node for builder in self._open for node in builder.nodes for value in node.results}
         return _alike(a, b, maker, _NODES)
 
+    def open_nodes(self) -> tuple[Node, ...]:
+        """Return the nodes of all open regions, those of the outermost one first."""
+        return tuple([node for builder in self._open for node in builder.nodes])
+
     def is_outermost(self) -> bool:
         return self.builder is self.outermost
 

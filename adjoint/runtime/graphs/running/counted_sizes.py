@@ -37,7 +37,7 @@ from adjoint.passes.specialize import Inferences
 from adjoint.runtime.execution.bound_plan import BoundPlan
 from adjoint.runtime.execution.run import Run
 from adjoint.runtime.graphs.graph import Graph
-from adjoint.runtime.graphs.lowering.assumptions import CountedSize
+from adjoint.runtime.graphs.lowering.assumptions import UNKNOWN, CountedSize
 from adjoint.runtime.graphs.lowering.graph_sizes import LEAST, GraphSize
 from adjoint.runtime.graphs.running.binding import bind
 from adjoint.runtime.graphs.running.node_by_node import InOrder
@@ -211,6 +211,8 @@ def counted_parts(graph: Graph, counted: Sequence[CountedSize], outline: Any = N
             ends.setdefault(node.op.size, node)
         elif any(isinstance(inner.op, Counted) and inner.op.size not in {"", *ends} for inner in _within(node)):
             return "values decide a size in a branch or a loop"
+    if any(size.number == UNKNOWN and size.name not in ends for size in counted):
+        return "Python needs to know it in a gradient"
     nodes = _with_late_writes(function.body.nodes, tuple(ends.values()))
     if isinstance(nodes, str):
         return nodes

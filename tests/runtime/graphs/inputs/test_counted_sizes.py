@@ -119,6 +119,12 @@ EACH: dict[str, Callable[[Any], Any]] = {
     "loop": lambda x: sum((x[x > 0][i] * i for i in range(x[x > 0].shape[0])), x.sum()),
     "last": lambda x: x[x > 0][-1],
     "half": lambda x: x[x > 0][: x[x > 0].shape[0] // 2],
+    "a shape": lambda x: ops.matmul(x[x > 0].reshape(1, 5), ops.ones((5, 2))),
+    "a shape of one column": lambda x: x[x > 0] + Tensor([1.0, 2.0, 3.0, 4.0, 5.0]),
+    "a shape after another size": lambda x: x[x < 0].sum() + x[x > 0].reshape(5, 1) + x[x > 0.1].reshape(1, -1)[:, :2],
+    "classes of so many labels": lambda x: ops.cross_entropy(ops.stack((x[x > 0], x[x > 0] * 2), 1), Tensor([0, 1, 0, 1, 1])),
+    "so many counts": lambda x: ops.bincount((x > 0).sum().reshape(1)) * Tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
+    "gradient of a shape": lambda x: ms.grad(lambda z: (z[z > 0].reshape(5, 1) ** 2).sum())(x),
     "gradient of what is joined": lambda x: ms.grad(lambda z: (ops.cat([z[z > 0], z[z > 0] * 2]) ** 2).sum())(x),
 }
 """Functions in which Python needs to know the number, or the gradient."""
@@ -145,6 +151,33 @@ def test_a_count_that_python_needs_is_never_guessed(name: str) -> None:
     run = jit(function)
     for count in COUNTS:
         assert outcome(run, x_of(count)) == outcome(function, x_of(count)), count
+
+
+class Counter(nn.Cell):
+    """Counts its calls, and takes only some numbers of positive elements."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense, self.calls = nn.Dense(2, 1, "ones", "zeros"), 0
+
+    def construct(self, x):
+        self.calls += 1
+        return self.dense(x[x > 0].reshape(-1, 2) if self.calls > 1 else x[x > 0].reshape(4, 2)) * self.calls
+
+
+def test_a_shape_in_cells() -> None:
+    """What the body writes is written once for each call, though the call begins again in the graph for the number."""
+    found: list[list[Any]] = []
+    for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+        ms.set_context(mode=mode)
+        try:
+            net = nn.SequentialCell(nn.ReLU(), Counter())
+            found.append([text(net(x_of(count))) for count in (8, 4, 8, 2, 6)])
+            gradient = ms.value_and_grad(lambda x, net=net: net(x).sum())
+            found[-1] += [*(text(gradient(x_of(count))) for count in (8, 4)), net[1].calls]
+        finally:
+            ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert found[0] == found[1] and found[0][-1] == 7
 
 
 def test_many_counts_that_python_needs() -> None:
