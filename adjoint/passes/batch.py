@@ -66,7 +66,7 @@ def batched(b: Builder, region: Region, operands: Sequence[Atom], copier: Rewrit
                 isinstance(node.op, Apply) or any(isinstance(value.type, StackType) for value in node.results) for node in walk(region)):
             raise _Repeated
         batch.nodes(inner, region.nodes)
-        results = [batch.for_all(inner, atom) for atom in region.results]
+        results = [batch.result(inner, atom) for atom in region.results]
     except _Repeated:
         inner = b.inner()
         results = _Batch(size, examples, copier).loop(inner, region.nodes, region.results)
@@ -133,7 +133,7 @@ class _Batch:
         new = became(atom, self._known)
         return new if self._is_mapped(atom) else repeated(b, new, self._size)
 
-    def _yielded(self, b: Builder, atom: Atom) -> Atom:
+    def result(self, b: Builder, atom: Atom) -> Atom:
         """Return what a region for all examples yields in the place of an atom that a region for one yields."""
         return self._guarded(b, atom) if isinstance(atom, Value) and atom in self._guards else self.for_all(b, atom)
 
@@ -168,6 +168,8 @@ class _Batch:
     def _became(self, node: Node, results: Sequence[Atom], mapped: bool | Sequence[bool]) -> None:
         """Note what the results of a node have become, and which of them depend on the example."""
         flags = [mapped] * len(results) if isinstance(mapped, bool) else mapped
+        for old in node.results:
+            self._guards.pop(old, None)
         for old, new, depends in zip(node.results, results, flags, strict=True):
             self._note(old, new, depends)
             if isinstance(new, Value):
@@ -314,10 +316,17 @@ class _Batch:
             found = self._for_those(inner, region, taken, [])
             nothing = [other.zeros(tensor_type(atom)) for atom in found]
             made = b.emit_node(If(), [b.any(taken, axes=(0,))], regions=[inner.finish(found), other.finish(nothing)])
-            chosen.append(made.results)
-        sides = zip(*chosen, *(region.results for region in node.regions), strict=True)
+            outside = free_of(region)
+            chosen.append([self.result(b, atom) if isinstance(atom, Value) and atom in outside and self._is_mapped(atom) and _is_float(atom)
+                           else x for atom, x in zip(region.results, made.results, strict=True)])
+        sides = list(zip(*chosen, *(region.results for region in node.regions), strict=True))
         self._became(node, [y if one in self._undefined else x if other in self._undefined else _where(b, condition, x, y)
                             for x, y, one, other in sides], mapped=True)
+        # Where a side gives a value from outside, each use of the result has a choice of its own, as in `_guarded`.
+        inside = [{value for each in region.nodes for value in each.results} for region in node.regions]
+        for result, (x, y, one, other) in zip(node.results, sides, strict=True):
+            if _is_float(result) and not self._undefined.intersection((one, other)) and not (one in inside[0] and other in inside[1]):
+                self._guards[result] = x, ((condition, y),)
 
     def _masked_loop(self, b: Builder, node: Node) -> None:
         """Append a `while` that runs until the last example is done.  An example that is done keeps its values, and has the operands of one
@@ -364,7 +373,7 @@ class _Batch:
             else:
                 self._note(value, _where(b, going, atom, one(atom)), mapped=True)
         self.nodes(b, region.nodes)
-        found = [self._yielded(b, atom) for atom in region.results]
+        found = [self.result(b, atom) for atom in region.results]
         self._guards = around
         for value, atom in outer.items():
             self._note(value, atom, mapped=True)
@@ -391,7 +400,7 @@ class _Batch:
         return [self._is_mapped(atom) for atom in region.results]
 
     def _finished(self, inner: Builder, region: Region, params: Sequence[Value], mapped: Sequence[bool]) -> Region:
-        results = [self._yielded(inner, atom) if depends else became(atom, self._known)
+        results = [self.result(inner, atom) if depends else became(atom, self._known)
                    for atom, depends in zip(region.results, mapped, strict=True)]
         return inner.finish(results, params, region.loc)
 
@@ -409,6 +418,10 @@ def _of_tensors(node: Node) -> bool:
     """Return True if a node takes and gives tensors, and its regions use no others from outside."""
     values = (*node.operands, *node.results, *(value for region in node.regions for value in free_of(region)))
     return all(isinstance(value.type, TensorType) for value in values)
+
+
+def _is_float(value: Value) -> bool:
+    return isinstance(value.type, TensorType) and value.type.dtype.is_float
 
 
 def _is_heard(node: Node) -> bool:

@@ -331,7 +331,12 @@ def test_cotangents_of_uses_in_masked_regions_are_added_in_their_order() -> None
                 s = s * 1.5 + y * y
         return s * y
 
-    for function in (branch, loop, twice):
+    def renamed(x: Any, y: Any) -> Any:
+        a = y * 1.1
+        b = a if x > 0 else x * 2
+        return ops.sin(b * 3) + ops.tanh(a * 5) + b * ops.cos(b * 7)
+
+    for function in (branch, loop, twice, renamed):
         expected = grad(lambda x, y, f=function: [f(x[i], y[i]) for i in range(64)], (0, 1))(x, y)
         batch = grad(lambda x, y, f=function: vmap(f)(x, y), (0, 1))
         for found in (batch(x, y), jit(batch)(x, y)):
@@ -353,6 +358,22 @@ def test_a_gradient_inside_is_summed_along_the_path_where_a_value_has_two_names(
     for found in (vmap(gradient)(x, y), jit(vmap(gradient))(x, y)):
         for one, others in zip(found, zip(*expected, strict=True), strict=True):
             np.testing.assert_array_equal(one.asnumpy(), [other.asnumpy() for other in others])
+
+
+def test_a_result_of_a_branch_that_is_a_value_from_outside_is_safe_where_it_is_not_taken() -> None:
+    """In a branch for some examples, a branch that returns a value from outside has the value of an example that takes the outer one."""
+    def function(x: Any, y: Any) -> Any:
+        z = x * 1
+        if x > 0:
+            w = z if y > 0 else z * 2
+            return ops.log(w) + ops.sqrt(w) * w
+        return z
+
+    x, y = Tensor(np.array([1, 0, -1, 2], np.float32)), Tensor(np.array([-1, 1, 1, 1], np.float32))
+    expected = [grad(function)(x[i], y[i]).asnumpy() for i in range(4)]
+    for found in (grad(lambda x, y: vmap(function)(x, y).sum())(x, y), vmap(grad(function))(x, y)):
+        assert np.isfinite(found.asnumpy()).all()
+        np.testing.assert_array_equal(found.asnumpy(), expected)
 
 
 def test_a_value_that_a_masked_loop_only_begins_with_is_undefined() -> None:
