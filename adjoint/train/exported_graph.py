@@ -92,10 +92,12 @@ class ExportedGraph(Rewriter):
                 self.values[symbol] = value if value is not None else Tensor(np.zeros(type_.sizes, type_.dtype.compute.array), type_.dtype)
                 self.keys[symbol] = (host.place, place)
                 self.titles[symbol] = names[place]
-        if [self._types[symbol] for symbol in known] != [x.type for x in atoms]:
+        room, given = [self._types[symbol] for symbol in known], [x.type for x in atoms]
+        if room != given:
+            shown = [", ".join(map(str, types)) for types in (given, room)]
             raise NOT_STANDALONE.at(
-                node.loc, f"`{title}` gets a value of another kind than it has before: C has room for {len(known)} values of the first",
-                help="give it a number or a tensor of the same type each time, also in branches")
+                node.loc, f"`{title}` gets a value of another kind than it has before: {shown[0]}, where C has room for {shown[1]}",
+                help=f"let it be of that kind before the first call too, {_like(given)}, and in all branches")
         return known
 
     def _new(self, name: str) -> str:
@@ -105,6 +107,13 @@ class ExportedGraph(Rewriter):
         while symbol in self._types:
             symbol, count = f"{base}.{count}", count + 1
         return symbol
+
+
+def _like(types: Sequence[Any]) -> str:
+    """Return an expression for a value of some types, for a message."""
+    if len(types) == 1 and isinstance(types[0], TensorType):
+        return f"such as `ops.zeros({types[0].sizes}, adjoint.{str(types[0].dtype).lower()})`"
+    return f"as {len(types)} tensors"
 
 
 class _Halves(Rewriter):
