@@ -12,7 +12,11 @@ Each module imports from those before it.
     packs               which kernels are compiled together
     portable            C99 for other machines, of the shared C only what a file uses
     standalone_hooks    hooks as function pointers
+    standalone_batch    one function for batches of several sizes
     standalone_memory   where the values of such a function are
+    standalone_kernels  the kernels of a file, and which of them computes a node for which batch
+    standalone_order    state is written after what may fail
+    standalone_function the text of a function
     standalone          functions as one C file that needs nothing else
     standalone_stack    how many bytes of arrays its functions have on the stack
     standalone_table    what such a file needs, by layer
