@@ -358,8 +358,8 @@ def _made_for_each(function: _Wanted, batch: Batch) -> _Made:
     made = versions[batch.most]
     for version in versions.values():
         for node in walk(version.function.body):
-            symbol = getattr(node.op, "symbol", None)
-            if isinstance(node.op, (Read, Write)) and version.module.params[symbol] is not made.module.params.get(symbol):
+            symbol = node.op.symbol if isinstance(node.op, (Read, Write)) else ""
+            if symbol and version.module.params[symbol] is not made.module.params.get(symbol):
                 raise NOT_STANDALONE.at(
                     node.loc, f"{version.state.titles[symbol]!r} has another type for another batch: {version.module.params[symbol]}",
                     help="what a call leaves for the next one has a fixed size: make it an argument, and return the new one")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,10 @@ def step(x, y):
     return loss
 
 
+def third(x):
+    return x[2]
+
+
 def shown(x):
     print(x)
     return x
@@ -41,10 +46,21 @@ def test_a_step_and_what_it_trains(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main([*command, "--force", "--prefix", "digits"]) == 0 and "int digits_step(" in (folder / "step.h").read_text()
 
 
+def test_rows_have_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "train.py").write_text(PROGRAM)
+    command = ["export", f"{tmp_path / 'train.py'}:step", "--args", "f32[b, 4], i32[b]", "-o", str(tmp_path / "a")]
+    assert main(command) == 2 and "give it with max_batch=32 (`adjoint export --max-batch 32`)" in capsys.readouterr().err
+    assert main([*command, "--max-batch", "3", "--also", "net(f32[2, 4])"]) == 0
+    header = (tmp_path / "a" / "step.h").read_text()
+    assert "#define STEP_MAX_BATCH 3" in header and "/* step(batch, x: f32[batch, 4], y: i32[batch])" in header
+    assert re.search(r"step_net\(\w+: f32\[2, 4\]\)", header), "sizes that are numbers stay"
+
+
 @pytest.mark.parametrize(("more", "code", "message"), [
     (["shown", "--args", "f32[2]"], 1, "`apply!` is Python: print(f32[2])"),
     (["step", "--args", "f32[2, 4], i32[2]", "--name", "my-net"], 2, "no C identifier: 'my-net'"),
     (["step", "--args", "f32[2, 4], i32[2]", "--also", "net"], 2, "--also takes 'NAME(TYPES)'"),
+    (["third", "--args", "f32[b, 4]", "--max-batch", "3"], 1, "This is the program for a batch of 1; max_batch=3"),
     (["step"], 2, "step cannot be called with 0 inputs"),
     (["nothing"], 2, "has no 'nothing'; it has net"),
 ])

@@ -64,7 +64,7 @@ class InC:
         ffi, name = FFI(), f"{self.name}_{function}"
         rows = [] if batch is None else [batch]
         ffi.cdef(f"int {name}({', '.join(['void *', *(['size_t'] * len(rows)), *(['void *'] * (len(inputs) + len(results)))])});")
-        context, *arrays = map(ffi.from_buffer, [self.context, *map(np.ascontiguousarray, inputs), *results])
+        context, *arrays = [ffi.from_buffer(array) for array in (self.context, *map(np.ascontiguousarray, inputs), *results)]
         return getattr(ffi.dlopen(self.path), name)(context, *rows, *arrays)
 
 
@@ -488,6 +488,29 @@ def test_what_a_status_leaves_changed(tmp_path: Path) -> None:
     assert changed.size and {*changed} <= {*range(16, 24)}, "the number of rounds, and nothing else"
 
 
+class Named(nn.Cell):
+    """Parameters, numbers and arguments with names that C code of ours has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for name in ("init", "context", "start_w", "w", "batch"):
+            setattr(self, name, ms.Parameter(Tensor([1.0, 2.0]), name=name, requires_grad=name != "start_w"))
+        self.status = 0
+
+    def construct(self, batch: Any, status: Any, push: Any) -> Any:
+        self.status += 1
+        self.w = self.w * 0.5
+        return batch * self.init + status + push * self.context + self.start_w * self.w + self.batch * self.status
+
+
+@needs_gcc
+def test_names_of_ours_in_c_are_not_taken(tmp_path: Path) -> None:
+    x = Tensor(np.ones((2, 2), np.float32))
+    ms.export(Named(), x, x, x, file_name=str(tmp_path / "my net_test"), prefix="net", max_batch=2)
+    assert ran(tmp_path, "my net_test") == "net: equal\n"
+    assert 'STATIC "my net_test.c" "my net_test_weights.c")' in (tmp_path / "CMakeLists.txt").read_text()
+
+
 def settle(x: Any) -> Any:
     before, now, path = x * 0, x, x
     while (now - before).sum() > 0.01:
@@ -540,6 +563,9 @@ def test_what_c_cannot_have_leaves_no_file(tmp_path: Path) -> None:
         (lambda: ms.export(net, image, file_name=there("double")), ValueError, "is a keyword of C"),
         (lambda: ms.export(net, image, file_name=there("a"), also={"init": (net, image)}), ValueError, "has another meaning"),
         (lambda: ms.export(net, Tensor(shape=[None, 4], dtype=ms.float32), file_name=there("a")), ValueError, "sizes that are not known"),
+        (lambda: ms.export(net, image, file_name=there("a"), also={"Forward": (net, image)}), ValueError, "is there twice"),
+        (lambda: ms.export(net, image, file_name=there('a"b'), prefix="a"), ValueError, "the name of files that C includes"),
+        (lambda: ms.export(net, image, file_name=there("a"), max_batch=0), ValueError, "'max_batch' must be an int of at least 1"),
         (lambda: ms.export(lambda: 1, file_name=there("a"), gradient=True), ValueError, "has no gradient"),
         (lambda: ms.export(nn.Conv2d, image, file_name=there("a")), TypeError, "'net'"),
         (lambda: ms.export(net, image, file_name=""), TypeError, "'file_name'"),
