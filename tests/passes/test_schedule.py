@@ -31,7 +31,8 @@ def taken() -> Iterator[tuple[str, str, Any]]:
     for path in sorted(PACKAGE.rglob("*.py")):
         if (path.parent.name == "passes" and path.stem != "optimising") or path.parent.name == "testing":
             continue  # `testing` checks single passes, as the tests do
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        tree = ast.parse(text if "adjoint.passes" in text else "")
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("adjoint.passes"):
                 place = f"{path.relative_to(PACKAGE)}:{node.lineno}"

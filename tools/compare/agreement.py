@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import json
 import re
 from collections import Counter
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from judging import EPSILON, RELATIVE
@@ -46,16 +46,22 @@ class Verdict:
 def is_here(full: str) -> bool:
     """Return whether a name, dotted as the page has it, is there for a program that imports mindspore from us."""
     importlib.import_module("adjoint.compat").install()
-    parts = full.split(".")
-    for end in range(len(parts), -1, -1):
-        with contextlib.suppress(ModuleNotFoundError):
-            found: Any = importlib.import_module(".".join(["mindspore", *parts[:end]]))
-            with contextlib.suppress(AttributeError, NotImplementedError):
-                for part in parts[end:]:
-                    found = getattr(found, part)
-                return type(found).__name__ != "OutOfScope"
+    path = "mindspore"
+    found: Any = importlib.import_module(path)
+    for part in full.split("."):
+        path += f".{part}"
+        try:
+            found = getattr(found, part)
+        except NotImplementedError:
             return False
-    return False
+        except AttributeError:
+            if not isinstance(found, ModuleType):
+                return False
+            try:
+                found = importlib.import_module(path)  # a module that nothing has imported yet
+            except ModuleNotFoundError:
+                return False
+    return type(found).__name__ != "OutOfScope"
 
 
 def verdict(example: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any]) -> Verdict:
