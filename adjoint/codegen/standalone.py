@@ -39,6 +39,7 @@ from adjoint.codegen.standalone_function import (
     ExportedFunction,
     FunctionText,
     changed_lines,
+    check_function,
     function_heading,
     signature_lines,
 )
@@ -101,6 +102,8 @@ class _Exported:
     def __init__(self, entry: ExportedFunction, kernels: Kernels, context: Context | None):
         self.entry = entry
         functions = dict(entry.batches or {0: entry.function})
+        for function in functions.values():
+            check_function(function, entry)
         if context is not None:
             functions = {rows: numbers_written_last(function, kernels.may_fail) for rows, function in functions.items()}
         if not entry.batches:

@@ -153,6 +153,8 @@ def _equal(a: Node, b: Node) -> bool:
         return [_sign(x) for x in a.operands[2:3]] == [_sign(x) for x in b.operands[2:3]]
     if isinstance(a.op, (Stack, Undef)):  # their types are their results'
         return True
+    if a.op.can_lower != b.op.can_lower:
+        return False
     if a.op.can_lower or getattr(a.op, "aliases", False):
         return getattr(a.op, "in_place", {}) == getattr(b.op, "in_place", {})
     return a.op == b.op
@@ -213,17 +215,18 @@ def _constant(each: Sequence[Atom]) -> Literal:
 
 
 # -- text ------------------------------------------------------------------------------------------------------------------
-def formula(numbers: Mapping[int, int], name: str = NAME) -> str | None:
+def formula(numbers: Mapping[int, int]) -> str | None:
     """Return C for a number that depends on the rows: a constant, or a polynomial of at most the second degree; None if there is none.
 
     numbers  by number of rows
-    name     C for the number of rows
     """
     if len({*numbers.values()}) == 1:
         return str(next(iter(numbers.values())))
-    terms = [f"{'' if factor == 1 else f'{factor} * '}{name}{f' * {name}' if power == 2 else ''}" if power else str(factor)
-             for power, factor in _polynomial(numbers)]
-    return " + ".join(terms).replace("+ -", "- ") or None
+    found = _polynomial(numbers)
+    parts = [*(("+", *term) for term in found if term[1] > 0), *(("-", *term) for term in found if term[1] < 0)]
+    text = " ".join(f"{sign} {' * '.join([*([str(abs(factor))] if abs(factor) > 1 or not power else []), *[NAME] * power])}"
+                    for sign, power, factor in parts)
+    return text.removeprefix("+ ") or None
 
 
 def _polynomial(numbers: Mapping[int, int]) -> list[tuple[int, int]]:

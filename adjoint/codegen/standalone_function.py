@@ -37,7 +37,7 @@ from adjoint.ir.storage import from_compute
 from adjoint.ir.types import DType, StackType, TensorType, Type
 
 __all__ = ["ARENAS", "FAILED", "NO_STEP", "OTHER_LAYOUT", "RANDOM", "TOO_MANY_ROUNDS", "WRONG_BATCH", "Context", "ExportedFunction",
-           "FunctionText", "changed_lines", "function_heading", "signature_lines", "used_state"]
+           "FunctionText", "changed_lines", "check_function", "function_heading", "signature_lines", "used_state"]
 
 RANDOM: Final = "random!"
 """The symbol of the state from which random numbers are drawn: u64[2], the seed and the number of draws."""
@@ -147,8 +147,6 @@ class FunctionText:
     def __init__(self, entry: ExportedFunction, versions: Versions, name: str, kernels: Kernels, context: Context | None):
         self.entry, self.versions, self.function, self.name = entry, versions, versions.function, name
         self.kernels, self.context, self.places = kernels, context, dict(entry.places)
-        for node in walk(self.function.body):
-            _check(node, entry)
         self.memory = memory_of(versions, self._scratch, entry.max_rounds)
         self.used = used_state(self.function)
         self.listings = [listing(function, locations=False) for function in versions.functions or (self.function,)]
@@ -247,16 +245,16 @@ class FunctionText:
 
         numbers  for each batch
         places   the batches, by index; None for all
-        kind     its C type, int64_t or size_t
+        kind     its C type
         """
         if len({*numbers}) == 1:
             return integer_text(numbers[0])
         batches = self.versions.batches
         chosen = [batches[place] for place in places] if places is not None else batches
         cast = "" if kind == "int64_t" else f"({kind})"
-        found = formula(dict(zip(chosen, numbers, strict=True)), f"{cast}{NAME}")
+        found = formula(dict(zip(chosen, numbers, strict=True)))
         if found is not None:
-            return found
+            return found if not cast else f"{cast}{NAME}" if found == NAME else f"{cast}({found})"
         element = "int32_t" if all(-(2**31) < number < 2**31 for number in numbers) else "int64_t"
         return f"{cast}{self._looked_up(element, dict(zip(chosen, map(str, numbers), strict=True)))}"
 
@@ -288,8 +286,8 @@ class FunctionText:
         dtype = x.type.dtype
         if not isinstance(x, NumberOfBatch):
             return _constant(x.value, dtype)
-        if not dtype.is_float and dtype.c_name == "int64_t":
-            return self._number_of([int(value) for value in x.each])
+        if not dtype.is_float:
+            return self._number_of([int(value) for value in x.each], kind=dtype.c_name)
         texts = [_constant(value, dtype) for value in x.each]
         return self._looked_up(dtype.c_name, dict(zip(self.versions.batches, texts, strict=True)))
 
@@ -413,7 +411,7 @@ class FunctionText:
         if counts == {1}:
             return f"{_first(to)} = {_first(of)};"
         size = self._count(atom)
-        return ";" if counts == {0} else f"memcpy({to}, {of}, {_factor(size)} * sizeof({element_of(atom.type)}));"
+        return ";" if counts == {0} else f"memcpy({to}, {of}, {size} * sizeof({element_of(atom.type)}));"
 
     def _hook(self, node: Node, results: Sequence[str]) -> None:
         self._about(node)
@@ -555,9 +553,8 @@ class FunctionText:
         self.names[index] = f"&{name}"
         begin, end, by = map(self._number, (start, stop, step))
         if isinstance(step, Literal):
-            number = int(step.value)
-            more = f"{name}++" if number == 1 else f"{name}--" if number == -1 else f"{name} += {by}"
-            goes_on = f"{name} < {end}" if number > 0 else f"{name} > {end}"
+            more = {"1": f"{name}++", "-1": f"{name}--"}.get(by, f"{name} += {by}")
+            goes_on = f"{name} < {end}" if step.value > 0 else f"{name} > {end}"
         else:
             self._line(f"if ({by} == 0) {{")
             self._line(f"    return {NO_STEP if self.context is None else self.context.status(NO_STEP)};")
@@ -649,8 +646,16 @@ def _listed(symbols: Iterable[str]) -> str:
     return ", ".join(symbol.rstrip("!") for symbol in symbols)
 
 
+def check_function(function: Function, entry: ExportedFunction) -> None:
+    """Raise a CompileError for a function with what a C file cannot contain, such as a call of Python.
+
+    entry  what is exported, of which it is a version
+    """
+    for node in walk(function.body):
+        _check(node, entry)
+
+
 def _check(node: Node, entry: ExportedFunction) -> None:
-    """Raise a CompileError for a node of a function that a C file cannot contain, such as a call of Python."""
     own = isinstance(node.op, (Read, Write, Stack, Push, Pop, Undef, If, For, While, Draw))
     is_hook = isinstance(node.op, HOOKS) and node.op.symbol in entry.hooks
     if not (own or is_hook or node.op.can_lower or getattr(node.op, "aliases", False)):
@@ -704,11 +709,6 @@ def _without_unused(lines: Sequence[str]) -> tuple[list[str], set[str]]:
 
 def _without_comments(text: str) -> str:
     return re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
-
-
-def _factor(text: str) -> str:
-    """Return C that can be a factor of a product."""
-    return f"({text})" if " + " in text or " - " in text else text
 
 
 def _constant(value: bool | int | float, dtype: DType) -> str:
