@@ -97,6 +97,7 @@ def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Tensor:
     return reshape(apply(made(ScatterAdd, 0), reshape(x, (-1,)), reshape(at, (-1,)), new), x.shape)
 
 
+@fusible
 def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
     """Return `input` with alpha times the slices of `source` along an axis added at the given indices."""
     x, new = operand("IndexAdd", input), operand("IndexAdd", source, "source")

@@ -16,7 +16,7 @@ from adjoint.numpy.differences import diff
 from adjoint.numpy.spacing import linspace
 from adjoint.ops import arithmetic, parts, picking, reduction
 from adjoint.ops.arguments import flag, floating, integer, wrong
-from adjoint.ops.counts import count_up_to, counted, sums_of_weights
+from adjoint.ops.counts import count_up_to, counted, ends, sums_of_weights
 from adjoint.ops.creation import ones_like, zeros
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.tensor.run_time_checks import emitting
@@ -116,7 +116,7 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0, length: Any = None
         if emitting() and places.size:
             places = arithmetic.maximum(places, 0)
             return sums_of_weights(places, count_up_to("bincount", places, least), floating(by)).astype(F32, copy=False)
-        smallest, largest = (int(extreme(places).item()) if places.size else -1 for extreme in (reduction.amin, reduction.amax))
+        smallest, largest = (int(end.item()) for end in ends(places)) if places.size else (-1, -1)
         count = max(largest + 1, least)
         places = arithmetic.maximum(places, 0) if smallest < 0 else places
         return sums_of_weights(places, count, floating(by)).astype(F32, copy=False)

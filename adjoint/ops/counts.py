@@ -42,6 +42,13 @@ def counted(places: Tensor, count: int, weights: Tensor) -> Tensor:
     return narrow(sums_of_weights(outside, count + 1, weights), 0, 0, count)
 
 
+@fusible
+def ends(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the smallest and the largest number of a tensor that has some."""
+    return amin(x), amax(x)
+
+
+@fusible
 def sums_of_weights(places: Tensor, count: int, weights: Tensor) -> Tensor:
     """Return for each number below `count` the sum of its weights; all numbers are in 0..count-1."""
     return apply(made(ScatterAdd, 0), filled("Bincount", (count,), 0, weights.dtype), places, weights)
@@ -79,8 +86,9 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
             return zeros((0,), F32)
         # A sum that begins with 0 keeps its bits where 0 is added for a negative number.
         return sums_of_weights(maximum(places, 0), count, where(less(places, 0), zeros((), F32), by))
-    count = max(int(amax(places).item()) + 1, least)
-    return (counted if int(amin(places).item()) < 0 else sums_of_weights)(places, count, by)
+    smallest, largest = ends(places)
+    count = max(int(largest.item()) + 1, least)
+    return (counted if int(smallest.item()) < 0 else sums_of_weights)(places, count, by)
 
 
 @fusible

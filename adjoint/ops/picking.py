@@ -30,13 +30,14 @@ from adjoint.ops.arguments import (
     operand,
     wrong,
 )
-from adjoint.ops.parts import concat, parted, slice, stack
+from adjoint.ops.parts import concat, parted, slice
 from adjoint.ops.shapes import broadcast_to, moveaxis, reshape
+from adjoint.runtime.memory.machine import memory_of
 from adjoint.runtime.process.tracer import not_recording
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host, emitting, explained
 from adjoint.runtime.tensor.sizes_of_values import columns, nonzero_places
-from adjoint.runtime.tensor.tensor import Tensor, apply, constant
+from adjoint.runtime.tensor.tensor import Tensor, apply, constant, wrap
 
 __all__ = [
     "argwhere", "gather", "gather_d", "gather_elements", "gather_nd", "index_select", "masked_select", "nonzero", "one_hot", "take",
@@ -137,7 +138,7 @@ def masked_select(input: Any, mask: Any) -> Tensor:
         joint = broadcast_shapes(x.shape, chosen.shape)
     except ValueError:
         raise wrong("MaskedSelect", "mask", f"of a shape that broadcasts with {x.shape}", chosen) from None
-    return broadcast_to(x, joint)[broadcast_to(chosen, joint)]
+    return (x if x.shape == joint else broadcast_to(x, joint))[chosen if chosen.shape == joint else broadcast_to(chosen, joint)]
 
 
 def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
@@ -146,10 +147,11 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
     if emitting():
         found = nonzero_places("NonZero", "it has a row for each element that is not 0", x)
         return columns(found) if flag("NonZero", "as_tuple", as_tuple) else found
-    along = tuple(Tensor(found, I64) for found in x.asnumpy().nonzero()) if x.ndim else ()
+    found = x.asnumpy().nonzero() if x.ndim else ()
     if flag("NonZero", "as_tuple", as_tuple):
-        return along
-    return stack(along, 1) if along else reshape(Tensor([], I64), (int(x.item() != 0), 0))
+        return tuple(Tensor(places, I64) for places in found)
+    rows = np.stack(found, 1) if len(found) > 1 else found[0].reshape(-1, 1) if found else np.empty((int(x.item() != 0), 0), np.int64)
+    return wrap(tensor(I64, rows.shape), memory_of(rows))
 
 
 def unique(input: Any) -> tuple[Tensor, Tensor]:
@@ -163,7 +165,8 @@ def unique(input: Any) -> tuple[Tensor, Tensor]:
     values, places = ordered.asnumpy(), order.asnumpy()
     begins = np.ones(len(values), bool)
     begins[1:] = values[1:] != values[:-1]
-    begins[1:] &= values[:-1] == values[:-1]  # all NaN count as one value; in the order they are last
+    if x.dtype.is_float:
+        begins[1:] &= values[:-1] == values[:-1]  # all NaN count as one value; in the order they are last
     by_occurrence = np.argsort(places[begins])  # the sort is stable: each group begins with its first occurrence
     rank = np.empty(len(by_occurrence), np.int32)
     rank[by_occurrence] = np.arange(len(by_occurrence), dtype=np.int32)

@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 from adjoint.ir.op import Op
 from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.public import Public
-from adjoint.ir.types import DType
+from adjoint.ir.types import BOOL, DType
 from adjoint.ops.arguments import flag, float_tensor, floating, operand, real, sizes_argument, truth, whole, wrong
 from adjoint.ops.primitive import Primitive, plain
 from adjoint.runtime.tensor.operators import binary, together
-from adjoint.runtime.tensor.tensor import apply
+from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["Names", "Parameters", "function_of_op", "parameters", "published"]
 
@@ -117,7 +117,7 @@ def function_of_op(kind: type[Op], public: Public) -> Callable[..., Any]:
     lines = [f"def made({public.signature.partition('(')[2]}:"]
     if attributes:
         lines.append(f"    _op = _kind({_checked(kind, attributes)})")
-    values = ", ".join(_BROUGHT[brought].format(name) for name in operands)
+    values = ", ".join(_ALREADY.get(brought, "{0}").format(name, brought=_BROUGHT[brought].format(name)) for name in operands)
     lines.append(f"    return {_APPLIED.get(brought, '_apply')}(_op, {values})")
     function = _maker("_kind" if attributes else "_op", *lines)(kind if attributes else kind())
     function.__name__ = function.__qualname__ = name = public.name
@@ -165,6 +165,14 @@ _BROUGHT = {
 }
 """For each kind of operand how it is given to the op."""
 
+_ALREADY = {
+    "tensors": "{0} if {0}.__class__ is _Tensor else {brought}",
+    "floats": "{0} if {0}.__class__ is _Tensor and {0}.type.dtype.is_float else {brought}",
+    "to floats": "{0} if {0}.__class__ is _Tensor and {0}.type.dtype.is_float else {brought}",
+    "to bools": "{0} if {0}.__class__ is _Tensor and {0}.type.dtype is _BOOL else {brought}",
+}
+"""For those kinds the same without a call where the operand is what it should be, as nearly always."""
+
 _APPLIED = {"promoted": "_binary", "together": "_together"}
 """What applies the op, where it brings the operands to one dtype itself."""
 
@@ -202,7 +210,8 @@ def _checked(kind: type[Op], attributes: dict[str, dataclasses.Field[Any]], *, n
 
 
 _SPACE: dict[str, Any] = {
-    "__name__": "adjoint.ops", "_Primitive": Primitive, "_apply": apply, "_binary": binary, "_together": together, "_operand": operand,
+    "__name__": "adjoint.ops", "_Primitive": Primitive, "_Tensor": Tensor, "_BOOL": BOOL, "_apply": apply, "_binary": binary,
+    "_together": together, "_operand": operand,
     "_float_tensor": float_tensor, "_floating": floating, "_truth": truth, "_checks": _CHECKS,
 }
 """The globals of functions; a parameter may have any name that does not begin with `_`."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.ir.ops.conversion import Cast
 from adjoint.ir.ops.index import METHODS
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, DType, TensorType, broadcast_shapes, tensor
 from adjoint.ops import (
@@ -51,7 +52,7 @@ from adjoint.runtime.tensor.generator import Generator, stream_of
 from adjoint.runtime.tensor.indexing import iterated, taken, write
 from adjoint.runtime.tensor.random import drawn_from
 from adjoint.runtime.tensor.run_time_checks import needs_values
-from adjoint.runtime.tensor.tensor import Tensor, as_tensor, wrap
+from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, wrap
 
 __all__ = ["add_method", "attach"]
 
@@ -834,8 +835,10 @@ _IN_PLACE = ("add", "clamp", "div", "masked_fill", "remainder", "sub")
 
 
 def _converter(dtype: DType) -> Callable[[Any], Tensor]:
+    op = Cast(dtype)
+
     def converted(self: Any) -> Tensor:
-        return self.astype(dtype, copy=False)
+        return self if self.type.dtype is dtype else apply(op, self)
 
     converted.__doc__ = f"The tensor as {dtype}."
     return converted

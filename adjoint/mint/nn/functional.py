@@ -59,6 +59,7 @@ def _given_back(op: str, input: Any, result: Tensor, inplace: Any) -> Tensor:
 # Activations ---------------------------------------------------------------------------------------------------------
 
 
+@fusible
 def relu(input: Any, inplace: bool = False) -> Tensor:
     """Return max(input, 0)."""
     return _given_back("ReLU", input, activations.relu(input), inplace)
@@ -69,6 +70,7 @@ def relu_(input: Any) -> Tensor:
     return relu(input, True)
 
 
+@fusible
 def relu6(input: Any, inplace: bool = False) -> Tensor:
     """Return min(max(input, 0), 6); the gradient at 0 and at 6 is 0."""
     return _given_back("ReLU6", input, _between(float_tensor("ReLU6", input), 0.0, 6.0), inplace)
@@ -79,17 +81,18 @@ def sigmoid_(input: Any) -> Tensor:
     return _given_back("Sigmoid", input, sigmoid(input), True)
 
 
+@fusible
 def silu(input: Any, inplace: bool = False) -> Tensor:
     """Return input * sigmoid(input)."""
     return _given_back("SiLU", input, activations.silu(input), inplace)
 
 
+@fusible
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """Return input if positive, else alpha * (exp(input) - 1)."""
     return _given_back("Elu", input, _elu(operand("Elu", input), number("Elu", "alpha", alpha)), inplace)
 
 
-@fusible
 def _elu(x: Tensor, scale: Any) -> Tensor:
     low = arithmetic.expm1(arithmetic.where(x > 0, 0.0, x))
     return arithmetic.where(x > 0, x, low if scale == 1 else low * scale)
@@ -100,16 +103,19 @@ def elu_(input: Any, alpha: float = 1.0) -> Tensor:
     return elu(input, alpha, True)
 
 
+@fusible
 def gelu(input: Any, *, approximate: str = "none") -> Tensor:
     """Return input times the normal distribution function of it; approximated by tanh if `approximate` is "tanh"."""
     return activations.gelu(input, approximate)
 
 
+@fusible
 def leaky_relu(input: Any, negative_slope: Any = 0.01) -> Tensor:
     """Return input if positive, else negative_slope * input; the gradient at 0 is the slope."""
     return activations.sloped(input, negative_slope, made(LeakyRelu, "slope"))
 
 
+@fusible
 def hardtanh(input: Any, min_val: Any = -1.0, max_val: Any = 1.0, inplace: bool = False) -> Tensor:
     """Return the input clipped to an interval; the gradient at its ends is 0."""
     low, high = number("HardTanh", "min_val", min_val), number("HardTanh", "max_val", max_val)
@@ -118,7 +124,6 @@ def hardtanh(input: Any, min_val: Any = -1.0, max_val: Any = 1.0, inplace: bool 
     return _given_back("HardTanh", input, _between(float_tensor("HardTanh", input), low, high), inplace)
 
 
-@fusible
 def _between(x: Tensor, low: Any, high: Any) -> Tensor:
     return apply(Clip(float(low), float(high), False), x)
 
@@ -128,6 +133,7 @@ def hardtanh_(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> Tensor:
     return hardtanh(input, min_val, max_val, True)
 
 
+@fusible
 def threshold(input: Any, threshold: Any, value: Any, inplace: bool = False) -> Tensor:
     """Return input if above the threshold, else `value`."""
     return _given_back("Threshold", input, activations.threshold(input, threshold, value), inplace)
@@ -138,11 +144,13 @@ def threshold_(input: Any, threshold: Any, value: Any) -> Tensor:
     return _given_back("Threshold", input, activations.threshold(input, threshold, value), True)
 
 
+@fusible
 def glu(input: Any, dim: int = -1) -> Tensor:
     """Return the first half along an axis times the sigmoid of the second half."""
     return activations.glu(input, dim)
 
 
+@fusible
 def logsigmoid(input: Any) -> Tensor:
     """Return log(sigmoid(input)), without overflow."""
     return activations.logsigmoid(input)
@@ -153,11 +161,13 @@ def _softmax_axis(x: Tensor, dim: Any) -> int:
     return (0 if x.ndim in (0, 1, 3) else 1) if dim is None else dim
 
 
+@fusible
 def softmax(input: Any, dim: int | None = None, dtype: DType | None = None) -> Tensor:
     """Return exp(input) divided by its sum along an axis."""
     return activations.softmax(input, _softmax_axis(operand("Softmax", input), dim), dtype=dtype)
 
 
+@fusible
 def log_softmax(input: Any, dim: int | None = None, *, dtype: DType | None = None) -> Tensor:
     """Return the logarithm of `softmax`."""
     x = operand("LogSoftmax", input)
@@ -177,6 +187,7 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 # Products and convolutions -------------------------------------------------------------------------------------------
 
 
+@fusible
 def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
     """Return input @ weight.T + bias, for a weight [out, in]."""
     return products.dense(input, weight, bias)
@@ -256,6 +267,7 @@ def upsample(
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
+@fusible
 def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tensor:
     """Return the padded tensor; the widths are (before, after) pairs that begin with the last axis: see `ops.pad`."""
     return parts.pad(input, pad, mode, value)
@@ -264,6 +276,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Tens
 # Pooling -------------------------------------------------------------------------------------------------------------
 
 
+@fusible
 def max_pool2d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False,
@@ -273,6 +286,7 @@ def max_pool2d(
     return pooling.max_pool2d(input, kernel_size, stride, padding, dilation, return_indices, ceil_mode)
 
 
+@fusible
 def avg_pool1d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
 ) -> Tensor:
@@ -281,6 +295,7 @@ def avg_pool1d(
     return pooling.avg_pool1d(input, size, size if apart is None else apart, around, ceil_mode, count_include_pad)
 
 
+@fusible
 def avg_pool2d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
     divisor_override: Any = None,
@@ -291,6 +306,7 @@ def avg_pool2d(
                               0 if divisor_override is None else divisor_override)
 
 
+@fusible
 def avg_pool3d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
     divisor_override: Any = None,
@@ -310,6 +326,7 @@ def _one_row(op: str, input: Any, output_size: Any) -> tuple[Tensor, tuple[int, 
     return reshape(x, (*x.shape[:-1], 1, x.shape[-1])), (1, only(op, "output_size", output_size, least=1))
 
 
+@fusible
 def adaptive_avg_pool1d(input: Any, output_size: Any) -> Tensor:
     """Return the means of `output_size` windows of almost equal size along the last axis."""
     out = adaptive_avg_pool2d(*_one_row("AdaptiveAvgPool1D", input, output_size))
@@ -346,6 +363,7 @@ def batch_norm(
                                     zeros(channels, x.dtype) if bias is None else bias, training, momentum, eps)
 
 
+@fusible
 def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
     """Return the input divided by its norm of order `p` along an axis, or by `eps` if the norm is smaller."""
     x = operand("Normalize", input)
@@ -365,11 +383,13 @@ def _reduced(op: str, losses_: Tensor, reduction_: Any) -> Tensor:
             return losses_
 
 
+@fusible
 def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
     """Return |input - target|."""
     return losses.l1_loss(input, target, reduction)
 
 
+@fusible
 def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """Return 0.5 d**2 / beta for a distance d below beta, else d - 0.5 beta; for a beta of 0, |d|."""
     if number("SmoothL1Loss", "beta", beta) == 0:
@@ -377,16 +397,19 @@ def smooth_l1_loss(input: Any, target: Any, reduction: str = "mean", beta: float
     return losses.smooth_l1_loss(input, target, beta, reduction)
 
 
+@fusible
 def nll_loss(input: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean") -> Tensor:
     """Return -input at the class of each example, times the weight of the class."""
     return losses.nll_loss(input, target, weight, ignore_index, reduction)
 
 
+@fusible
 def binary_cross_entropy(input: Any, target: Any, weight: Any = None, reduction: str = "mean") -> Tensor:
     """Return the cross entropy of probabilities with the target."""
     return losses.binary_cross_entropy(input, target, weight, reduction)
 
 
+@fusible
 def binary_cross_entropy_with_logits(
     input: Any, target: Any, weight: Any = None, reduction: str = "mean", pos_weight: Any = None
 ) -> Tensor:
@@ -394,6 +417,7 @@ def binary_cross_entropy_with_logits(
     return losses.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
 
 
+@fusible
 def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """Return target * (log(target) - input), 0 where the target is 0; with `log_target`, exp(target) * (target - input).
 
@@ -409,6 +433,7 @@ def kl_div(input: Any, target: Any, reduction: str = "mean", log_target: bool = 
     return _reduced("KLDiv", apart, reduction)
 
 
+@fusible
 def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
     """Return for each class a row of zeros with a one at the class, Int64; with -1, as many classes as the largest one requires."""
     classes = operand("OneHot", tensor, "tensor")

@@ -75,23 +75,24 @@ def on_frequent_calls(*, fused: CallMaker, recorded: CallMaker) -> None:
 
 
 def _key_of_tuple(x: Any) -> Any:
-    return (x.__class__, *[_KEYS[item.__class__](item) for item in x])
+    return (x.__class__, *[item if item.__class__ in _OWN_KEYS else _KEYS[item.__class__](item) for item in x])
 
 
 def _key_of_slice(x: slice) -> Any:
-    return slice, *[_KEYS[end.__class__](end) for end in (x.start, x.stop, x.step)]
+    first, end, step = x.start, x.stop, x.step
+    if first.__class__ in _OWN_KEYS and end.__class__ in _OWN_KEYS and step.__class__ in _OWN_KEYS:
+        return slice, first, end, step
+    return slice, _key_of_tuple((first, end, step))
 
 
-def _itself(x: Any) -> Any:
-    return x
-
+_OWN_KEYS = frozenset((int, str, type(None), type(...), DType))
+"""The kinds of arguments that are their own keys."""
 
 _KEYS: dict[type, Callable[[Any], Any]] = {
-    Tensor: lambda x: x.type, Parameter: lambda x: (Parameter, x.type), int: _itself, str: _itself, type(None): _itself,
-    type(...): _itself, DType: _itself, bool: lambda x: (bool, x), float: lambda x: (float, x or repr(x)), tuple: _key_of_tuple,
-    list: _key_of_tuple, slice: _key_of_slice,
+    Tensor: lambda x: x.type, Parameter: lambda x: (Parameter, x.type), bool: lambda x: (bool, x), float: lambda x: (float, x or repr(x)),
+    tuple: _key_of_tuple, list: _key_of_tuple, slice: _key_of_slice,
 }
-"""For each kind of argument, a function that returns a key: it differs for arguments with which the function may do something else.
+"""For each other kind of argument, a function that returns a key: it differs for arguments with which the function may do something else.
 
 A number's key tells 1, 1.0 and True apart, and 0.0 from -0.0.
 """
@@ -105,7 +106,7 @@ def fusible(function: Callable[Arguments, Result]) -> Callable[Arguments, Result
     fused: dict[Any, FusedCall] = {}
     recorded: dict[Any, FusedCall] = {}
     _every.extend((fused, recorded))
-    tensor, keys = Tensor, _KEYS
+    tensor, own, keys = Tensor, _OWN_KEYS, _KEYS
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -117,11 +118,14 @@ def fusible(function: Callable[Arguments, Result]) -> Callable[Arguments, Result
                 return function(*args, **kwargs)
             calls = recorded
         try:
-            key = tuple([x.type if x.__class__ is tensor else keys[x.__class__](x) for x in args])
-            if kwargs:
-                key = key, *[(name, keys[x.__class__](x)) for name, x in kwargs.items()]
+            if len(args) == 1 and not kwargs and args[0].__class__ is tensor:  # the most common call
+                key = args[0].type
+            else:
+                key = tuple([x.type if x.__class__ is tensor else x if x.__class__ in own else keys[x.__class__](x) for x in args])
+                if kwargs:
+                    key = key, *[(name, x if x.__class__ in own else keys[x.__class__](x)) for name, x in kwargs.items()]
         except (KeyError, RecursionError):  # another kind of argument, or a list that contains itself
-            return function(*args, **kwargs)
+            return function(*args, **kwargs)  # pyright: ignore[reportCallIssue] - it takes the check above for one of the parameters
         try:
             found = calls[key]
         except KeyError:

@@ -32,7 +32,7 @@ from adjoint.ir.ops.indexing import Gather, ScatterAdd
 from adjoint.ir.ops.shape import Broadcast, Concat, Reshape, Slice, Transpose
 from adjoint.ir.ops.sort import Sort
 from adjoint.ir.types import BOOL, I64, broadcast_shapes, tensor
-from adjoint.runtime.memory.machine import ffi, machine, memory_of
+from adjoint.runtime.memory.machine import array_of, ffi, machine, memory_of
 from adjoint.runtime.memory.watching import observations
 from adjoint.runtime.process.tracer import state, tracing
 from adjoint.runtime.tensor.fusible import fusible
@@ -59,6 +59,8 @@ def taken(x: Tensor, key: Any) -> Tensor:
     """
     if key.__class__ is int and x.type.rank:
         return _row(x, key)
+    if key.__class__ is Tensor and key.type.dtype is BOOL and not (tracing or observations) and x.type.shape == key.type.shape != ():
+        return _compressed(x, key)
     return _selected(x, key)
 
 
@@ -85,6 +87,12 @@ def _row(x: Tensor, index: int) -> Tensor:
     lead = (0,) * (len(sizes) - 1)
     part = apply(made(Slice, (place, *lead), (place + 1, *sizes[1:]), (1,) * len(sizes)), x)
     return apply(made(Reshape, tensor(x.dtype, sizes[1:])), part)
+
+
+def _compressed(x: Tensor, mask: Tensor) -> Tensor:
+    """Return the elements where a mask of the same shape is true, in order."""
+    chosen = array_of(x.memory, x.type)[array_of(mask.memory, mask.type)]
+    return wrap(tensor(x.type.dtype, chosen.shape), memory_of(chosen))
 
 
 def iterated(x: Tensor) -> Iterator[Tensor]:

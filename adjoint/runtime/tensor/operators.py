@@ -41,7 +41,7 @@ _NEG, _ABS, _LOGICAL_NOT = Neg(), Abs(), LogicalNot()
 _EQUAL, _NOT_EQUAL, _LESS, _LESS_EQUAL, _GREATER, _GREATER_EQUAL = Equal(), NotEqual(), Less(), LessEqual(), Greater(), GreaterEqual()
 _LOGICAL_AND, _LOGICAL_OR, _LOGICAL_XOR = LogicalAnd(), LogicalOr(), LogicalXor()
 _BITWISE_AND, _BITWISE_OR, _BITWISE_XOR = BitwiseAnd(), BitwiseOr(), BitwiseXor()
-_SUMS, _PRODUCTS, _QUOTIENTS = pairs_of(_ADD), pairs_of(_MUL), pairs_of(_DIV)
+_SUMS, _PRODUCTS = pairs_of(_ADD), pairs_of(_MUL)
 
 _new = object.__new__
 
@@ -254,11 +254,8 @@ def _narrowed(op: Elementwise, a: Any, b: Any, result: Tensor) -> Tensor:
 
 def divided(a: Any, b: Any) -> Tensor:
     """Return the quotient `a / b`; integers and bools are divided as Float32."""
-    try:
-        _QUOTIENTS[a.type][b.type]
-    except (KeyError, AttributeError):
-        pass  # the error of `combined` should not show this exception as its context
-    else:
+    x = a if isinstance(a, Tensor) else b
+    if isinstance(x, Tensor) and x.type.dtype.is_float:  # so both become floats
         return binary(_DIV, a, b)
     return combined(_DIV, a, b, _quotient)
 
@@ -269,6 +266,11 @@ def _quotient(a: Tensor, b: Tensor) -> Tensor:
 
 def logical(on_bool: Op, on_integers: Elementwise, a: Any, b: Any) -> Tensor:
     """Run the op `on_bool` if both operands are bools, otherwise the bitwise op `on_integers`."""
+    x = a if isinstance(a, Tensor) else b
+    if isinstance(x, Tensor) and x.type.dtype is not BOOL:  # so the common dtype is none of bools
+        return binary(on_integers, a, b)
+    if isinstance(a, Tensor) and isinstance(b, Tensor) and b.type.dtype is BOOL:
+        return binary(on_bool, a, b)
     return combined(on_integers, a, b, lambda x, y: apply(on_bool if x.dtype is BOOL else on_integers, x, y))
 
 

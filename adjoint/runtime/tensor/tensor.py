@@ -19,6 +19,7 @@ from adjoint.foundation.budget import Refillable, budget
 from adjoint.foundation.diagnostics import check_flag
 from adjoint.foundation.ownership import OF_ATTRIBUTE
 from adjoint.ir.op import Op
+from adjoint.ir.op import made as op_made
 from adjoint.ir.ops.conversion import Cast, Identity, NoGrad, StraightThrough
 from adjoint.ir.storage import to_compute
 from adjoint.ir.types import BF16, DTYPES, F32, DType, TensorType, tensor
@@ -341,7 +342,7 @@ class Tensor(Placement, Methods):
         copy  False: return the tensor itself if it has the dtype already
         """
         dtype = dtype_argument(dtype)
-        return self if dtype is self.dtype and not copy else self.copy() if dtype is self.dtype else apply(Cast(dtype), self)
+        return self if dtype is self.dtype and not copy else self.copy() if dtype is self.dtype else apply(op_made(Cast, dtype), self)
 
     # -- writing ----------------------------------------------------------------------------------------------------
     def overwrite(self, value: Tensor) -> None:
@@ -517,10 +518,16 @@ def apply(op: Op, *operands: Tensor) -> Any:
     tracer = state.tracer if tracing else None
     if tracer is not None and tracer.emits is True:
         return tracer.emit(op, operands)
-    plan = plans.get((op, *[x.type for x in operands]))
-    if plan is None:
-        plan = plan_for(op, [x.type for x in operands])
-    made = plan.run(*[x.memory for x in operands])
+    # One and two operands by themselves: a comprehension takes as long as a look-up.
+    if len(operands) == 1:
+        (x,) = operands
+        made = (plan := plans.get((op, x.type)) or plan_for(op, (x.type,))).run(x.memory)
+    elif len(operands) == 2:
+        x, y = operands
+        made = (plan := plans.get((op, x.type, y.type)) or plan_for(op, (x.type, y.type))).run(x.memory, y.memory)
+    else:
+        plan = plans.get((op, *[x.type for x in operands])) or plan_for(op, [x.type for x in operands])
+        made = plan.run(*[x.memory for x in operands])
     if plan.type is not None:
         result = _new(Tensor)
         result.type, result.memory = plan.type, made
