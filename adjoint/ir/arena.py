@@ -13,8 +13,10 @@ class Arena:
 
     def __init__(self) -> None:
         self.nbytes = 0
-        self._free: list[tuple[int, int]] = []
-        """Begin and end of each free part; the part given back last is at the end."""
+        self._free: dict[int, int] = {}
+        """For the end of each free part its begin; the part given back last is at the end."""
+        self._ends: dict[int, int] = {}
+        """For the begin of each free part its end."""
 
     def take(self, nbytes: int) -> int:
         """Return the offset of a part of this size, which is in use until `give_back`.
@@ -24,17 +26,17 @@ class Arena:
         """
         if not nbytes:
             return 0
-        for i in reversed(range(len(self._free))):
-            begin, end = self._free[i]
+        for end, begin in reversed(self._free.items()):
             if end - begin >= nbytes:
-                self._free[i : i + 1] = [(begin + nbytes, end)] if end - begin > nbytes else []
+                del self._ends[begin]
+                if end - begin > nbytes:
+                    self._free[end] = begin + nbytes  # the rest keeps its turn
+                    self._ends[begin + nbytes] = end
+                else:
+                    del self._free[end]
                 return begin
-        begin = self.nbytes
-        for i, (free, end) in enumerate(self._free):
-            if end == self.nbytes:
-                begin = free
-                del self._free[i]
-                break
+        begin = self._free.pop(self.nbytes, self.nbytes)
+        self._ends.pop(begin, None)
         self.nbytes = begin + nbytes
         return begin
 
@@ -43,9 +45,11 @@ class Arena:
         if not nbytes:
             return
         end = begin + nbytes
-        for i in reversed(range(len(self._free))):
-            if self._free[i][1] == begin:
-                begin = self._free.pop(i)[0]
-            elif self._free[i][0] == end:
-                end = self._free.pop(i)[1]
-        self._free.append((begin, end))
+        if (before := self._free.pop(begin, None)) is not None:
+            del self._ends[before]
+            begin = before
+        if (after := self._ends.pop(end, None)) is not None:
+            del self._free[after]
+            end = after
+        self._free[end] = begin
+        self._ends[begin] = end
