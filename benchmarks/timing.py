@@ -9,9 +9,14 @@ from collections.abc import Callable
 from typing import Any
 
 
+WARM = 5
+"""Calls before the first that is timed: the third call of a function of the library fuses its kernels."""
+
+
 def best_of(call: Callable[[], Any], seconds: float, clock: Callable[[], float] = time.perf_counter) -> float:
     """Microseconds of one call by `clock`: the best of many samples, each of at least about 2 ms."""
-    call()
+    for _ in range(WARM):
+        call()
     begin = clock()
     call()
     once = max(clock() - begin, 1e-7)
