@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-
 WARM = 5
 """Calls before the first that is timed: the third call of a function of the library fuses its kernels."""
 
