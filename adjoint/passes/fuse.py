@@ -20,7 +20,7 @@ between two such nodes are grouped as follows:
     end       A group ends in at most one reduction or step of an optimiser.
     rows      If a large value is reduced to one element for each row, the group may go on: values computed from such results count as
               computed over the elements of the rows.  Smaller values stay in a cache, and separate kernels are as fast.
-    again     A group computes a cheap value again if it uses the value and reads its operands anyway.
+    again     A group computes a cheap value again if it uses the value and reads its operands anyway, but no view of the value.
     views     A slice, a reversal or a transpose that only groups read is not computed: they read its operand in its place.  An exception is
               one whose elements along the last axis are far apart, and a small part of a value, which would keep the value alive.
 
@@ -374,7 +374,11 @@ class _Grouping:
         self.made = [self._node(number) if len(self.live[number]) > 1 else None for number in range(len(groups))]
 
     def _with_cheap(self, group: list[int]) -> set[int]:
-        """Return the nodes of a group together with the cheap nodes that it computes again instead of reading their results."""
+        """Return the nodes of a group together with the cheap nodes that it computes again instead of reading their results.
+
+        A value that the group reads through a view is in memory, so it is not computed again.  The group's own nodes are never read so:
+        a view and what it is a view of have different levels.
+        """
         stretch, members = self.stretch, set(group)
         space = stretch.spaces[group[0]]
         read = {x for i in group for x in stretch.operands(i)}
@@ -384,7 +388,12 @@ class _Grouping:
                 continue
             if isinstance(node.op, Broadcast) or all(x in read for x in stretch.operands(i) if isinstance(x, Value)):
                 members.add(i)
-        return members | stretch.read_views(list(members))
+        while True:
+            views = stretch.read_views(list(members))
+            in_memory = {maker for i in views for maker in stretch.makers(stretch.operands(i))} - views
+            if members.isdisjoint(in_memory):
+                return members | views
+            members -= in_memory
 
     def _store(self, left: list[int]) -> None:
         """Mark nodes as stored (their results are needed outside of their kernel), and the nodes on which they depend as live or stored.

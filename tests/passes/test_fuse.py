@@ -127,6 +127,20 @@ def test_views_are_read_in_place() -> None:
     assert [repr(x) for x in nodes(module)[0].operands] == ["x: f32[8, 4]", "y: f32[3, 7, 4]"]
 
 
+def test_a_value_is_not_computed_again_where_a_view_of_it_is_read() -> None:
+    """The last kernel reads `b` and a row of `b`, and it reads `a` and `y`, of which `b` could be computed again."""
+    module = after("""
+  a: f32[4, 8] = exp(x)
+  b: f32[4, 8] = minimum(a, y)
+  r: f32[1, 8] = slice(b, start=[1, 0], stop=[2, 8], step=[1, 1])
+  c: f32[4, 8] = tanh(b)
+  d: f32[4, 8] = add(c, r)
+  e: f32[4, 8] = mul(d, a)
+  f: f32[4, 8] = sub(e, y)
+  return f""", params="x: f32[4, 8], y: f32[4, 8]", results="f32[4, 8]")
+    assert held(module) == [["exp", "minimum"], ["slice", "tanh", "add", "mul", "sub"]]
+
+
 def test_one_op_on_a_view_is_a_kernel() -> None:
     module = after("""
   a: f32[3] = slice(x, start=[0], stop=[6], step=[2])
