@@ -55,6 +55,7 @@ GATES = {
     ("runtime.gradients.adjoints", "runtime.gradients.assembly"): "autodiff, with the first gradient",
     ("runtime.execution.text", "passes"): "the expansion of gradients and of sizes, with the first text that has them",
     ("runtime.execution.tiers", "passes"): "fusing, with the first graph or gradient that ran several times",
+    ("runtime.execution.fusible_calls", "passes"): "optimising, with the first function of the library that is called often",
     ("runtime.execution.tiers", "codegen"): "the emitter of C, with the first fused kernel",
     ("runtime.graphs.jit", "runtime.graphs.calls.making"): "the frontend, with the first function that is parsed",
     ("runtime.graphs.graph", "ir.html"): "a graph as HTML, when a notebook shows it",
