@@ -37,7 +37,7 @@ from adjoint.codegen.standalone_function import (
     WRONG_BATCH,
     Context,
     ExportedFunction,
-    FunctionText,
+    FunctionWriter,
     changed_lines,
     check_function,
     function_heading,
@@ -107,13 +107,13 @@ class _Exported:
         if context is not None:
             functions = {rows: numbers_written_last(function, kernels.may_fail) for rows, function in functions.items()}
         if not entry.batches:
-            writers = [FunctionText(entry, Versions(functions[0]), entry.c_name, kernels, context)]
+            writers = [FunctionWriter(entry, Versions(functions[0]), entry.c_name, kernels, context)]
             self.text = writers[0].text()
             self.prototype, self.reads = writers[0].prototype, writers[0].reads
         else:
             assert context is not None, "only a function with a context has a batch"
             taken = {*kernels.functions, *entry.places.values()}
-            writers = [FunctionText(entry, each, free(f"{entry.c_name}_{NAME}_{each.batches[0]}", taken), kernels, context)
+            writers = [FunctionWriter(entry, each, free(f"{entry.c_name}_{NAME}_{each.batches[0]}", taken), kernels, context)
                        for each in together(functions)]
             parts = [writer.text() for writer in writers]
             self.prototype, self.reads = self._prototype(writers, context), list[str]()
@@ -121,7 +121,7 @@ class _Exported:
         self.arena = _largest([writer.memory.arenas for writer in writers])
         self.stacks = any(writer.stacks for writer in writers)
 
-    def _prototype(self, writers: Sequence[FunctionText], context: Context) -> str:
+    def _prototype(self, writers: Sequence[FunctionWriter], context: Context) -> str:
         """Return the declaration of a function that has any number of rows, with the comment that says the types of its arguments."""
         largest, batches = writers[-1], self.entry.batches
         columns = zip(*([*function.params, *function.body.results] for function in batches.values()), strict=True)
@@ -140,11 +140,11 @@ class _Exported:
         heading = function_heading(self.entry.c_name, self._parameters(largest))
         return "\n".join([*title, heading.replace(" {", ";")])
 
-    def _parameters(self, writer: FunctionText) -> list[str]:
+    def _parameters(self, writer: FunctionWriter) -> list[str]:
         context, *others = [each for each in writer.parameters if each != f"int64_t {NAME}"]
         return [context, f"size_t {NAME}", *others]
 
-    def _choice(self, writers: Sequence[FunctionText], context: Context) -> str:
+    def _choice(self, writers: Sequence[FunctionWriter], context: Context) -> str:
         """Return the body of a function that calls the one for its number of rows."""
         lines = [" {", f"    if ({NAME} < 1 || {NAME} > {max(self.entry.batches)}) {{", f"        return {context.status(WRONG_BATCH)};",
                  "    }"]

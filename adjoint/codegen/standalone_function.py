@@ -19,7 +19,7 @@ from adjoint.codegen.emit import KernelStage, integer_text
 from adjoint.codegen.errors import NOT_STANDALONE
 from adjoint.codegen.standalone_batch import NAME, NumberOfBatch, Versions, condition, formula, text_of_all
 from adjoint.codegen.standalone_hooks import HOOKS
-from adjoint.codegen.standalone_kernels import Choice, Kernels, choices, has_kernel, shared_scratch
+from adjoint.codegen.standalone_kernels import KernelChoice, Kernels, choices, has_kernel, shared_scratch
 from adjoint.codegen.standalone_memory import SIZES, aligned, element_of, loop_parts, memory_of
 from adjoint.codegen.user_names import TAKEN, free, function_name
 from adjoint.foundation.dataclass import dataclass, field
@@ -37,7 +37,7 @@ from adjoint.ir.storage import from_compute
 from adjoint.ir.types import DType, StackType, TensorType, Type
 
 __all__ = ["ARENAS", "FAILED", "NO_STEP", "OTHER_LAYOUT", "RANDOM", "TOO_MANY_ROUNDS", "WRONG_BATCH", "Context", "ExportedFunction",
-           "FunctionText", "changed_lines", "check_function", "function_heading", "signature_lines", "used_state"]
+           "FunctionWriter", "changed_lines", "check_function", "function_heading", "signature_lines", "used_state"]
 
 RANDOM: Final = "random!"
 """The symbol of the state from which random numbers are drawn: u64[2], the seed and the number of draws."""
@@ -124,7 +124,7 @@ def _used_in(region: Region) -> dict[str, bool]:
     return found
 
 
-class FunctionText:
+class FunctionWriter:
     """Writes one C function of a standalone file.
 
     entry     what is exported
@@ -235,7 +235,7 @@ class FunctionText:
         """Return the C type of the elements and the bytes of each scratch buffer of a node's kernel."""
         return shared_scratch(self._choices(node))[0] if has_kernel(node) else []
 
-    def _choices(self, node: Node) -> list[Choice]:
+    def _choices(self, node: Node) -> list[KernelChoice]:
         """Return which kernel computes a node for which batch."""
         return choices([self.kernels.lowered(each) for each in self.versions.nodes_of(node)])
 
@@ -589,7 +589,7 @@ class FunctionText:
             self.indent -= 4
         self._line("}")
 
-    def _calls(self, choice: Choice, operands: Sequence[str]) -> None:
+    def _calls(self, choice: KernelChoice, operands: Sequence[str]) -> None:
         """Write the calls of a kernel.
 
         operands  C for each of its operands: inputs, outputs, scratch

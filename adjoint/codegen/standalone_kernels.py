@@ -12,7 +12,7 @@ from adjoint.ir.core import Literal, Node, Value
 from adjoint.ir.ops.control import For
 from adjoint.ir.ops.stack import Push
 
-__all__ = ["Choice", "Kernels", "choices", "has_kernel", "shared_scratch"]
+__all__ = ["KernelChoice", "Kernels", "choices", "has_kernel", "shared_scratch"]
 
 
 def has_kernel(node: Node) -> bool:
@@ -82,7 +82,7 @@ class Kernels:
 
 
 @dataclass(frozen=True)
-class Choice:
+class KernelChoice:
     """The kernel that computes a node for some of the batches.
 
     batches  which, by index
@@ -99,20 +99,20 @@ class Choice:
         return [(dtype.c_name, max(each)) for dtype, each in zip(self.kernels[0].scratch_dtypes, sizes, strict=True)]
 
 
-def choices(kernels: Sequence[KernelText]) -> list[Choice]:
+def choices(kernels: Sequence[KernelText]) -> list[KernelChoice]:
     """Return which kernel computes a node for which batch: what differs in sizes only is one.
 
     kernels  the kernel for each batch
     """
-    found: dict[tuple[str, tuple[bool, ...]], Choice] = {}
+    found: dict[tuple[str, tuple[bool, ...]], KernelChoice] = {}
     for place, kernel in enumerate(kernels):
-        choice = found.setdefault((kernel.text, tuple([stage.units > 0 for stage in kernel.stages])), Choice([], []))
+        choice = found.setdefault((kernel.text, tuple([stage.units > 0 for stage in kernel.stages])), KernelChoice([], []))
         choice.batches.append(place)
         choice.kernels.append(kernel)
     return [*found.values()]
 
 
-def shared_scratch(chosen: Sequence[Choice]) -> tuple[list[tuple[str, int]], list[list[int]]]:
+def shared_scratch(chosen: Sequence[KernelChoice]) -> tuple[list[tuple[str, int]], list[list[int]]]:
     """Return scratch buffers that are enough for each of several kernels, and for each kernel which of them it takes, by index."""
     shared: list[tuple[str, int]] = []
     taken: list[list[int]] = []

@@ -34,7 +34,7 @@ from adjoint.ir.op import Effect
 from adjoint.ir.ops.batching import repeated
 from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.control import Cell, Differentiated, For, If, While
-from adjoint.ir.ops.counted import Counted
+from adjoint.ir.ops.counted import CountedOp
 from adjoint.ir.ops.host import Apply, Attach, Hook, Outputs
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.stack import Undef
@@ -229,7 +229,7 @@ class _Batch:
         mapped = [value for value in free_values(nodes, results) if value in self._mapped]
         depends = depending(Region(tuple(mapped), tuple(nodes), ()))
         for node in walk(Region((), tuple(nodes), ())):
-            if isinstance(node.op, Counted) and node.op.size:
+            if isinstance(node.op, CountedOp) and node.op.size:
                 raise errors.RAGGED_BATCH.at(node.loc, f"the size of what `{node.op.name}` gives depends on the example")
             self._check_write(node, [atom in depends for atom in node.operands])
         index = Value(scalar(I64), "i")

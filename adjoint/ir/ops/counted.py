@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 
 
 @family
-class Counted(Op):
+class CountedOp(Op):
     """Gives a tensor whose first size is a number that its operand decides.
 
     The type of the result, `to`, says what the number is; the op fails if it is another one.  If `size` is not empty, values decide the
@@ -40,7 +40,7 @@ class Counted(Op):
 
 
 @operation
-class NonZero(Counted):
+class NonZero(CountedOp):
     """The coordinates of the elements that are not 0, in their order; NaN is not 0.
 
     x         T[s]
@@ -97,7 +97,7 @@ class NonZero(Counted):
 
 
 @operation
-class UpTo(Counted):
+class UpTo(CountedOp):
     """The numbers 0, 1, ... below n.
 
     n         i64

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint.ir.op import made
-from adjoint.ir.ops.counted import Counted, NonZero, UpTo
+from adjoint.ir.ops.counted import CountedOp, NonZero, UpTo
 from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.types import I64, tensor
 from adjoint.runtime.process.tracer import emitter
@@ -40,7 +40,7 @@ def numbers_up_to(op: str, why: str, n: Tensor) -> Tensor:
     return _counted(op, why, UpTo, n)
 
 
-def _counted(op: str, why: str, kind: type[Counted], x: Tensor, *columns: int) -> Tensor:
+def _counted(op: str, why: str, kind: type[CountedOp], x: Tensor, *columns: int) -> Tensor:
     graph = emitter()
     assert graph is not None, "outside of graphs the numbers are known"
     name, size = graph.size_of_values(op, why, kind, x)

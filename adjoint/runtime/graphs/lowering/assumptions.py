@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from adjoint.frontend.changes.journal import OutsidePlace
 from adjoint.ir.core import Atom, Node
-from adjoint.ir.ops.counted import Counted
+from adjoint.ir.ops.counted import CountedOp
 
 __all__ = ["UNKNOWN", "Assumptions", "CountedSize", "Counts", "NumberNeeded", "Site"]
 
@@ -34,7 +34,7 @@ class CountedSize(NamedTuple):
 
     name: str
     number: int | None
-    op: type[Counted]
+    op: type[CountedOp]
     atom: Atom
 
 

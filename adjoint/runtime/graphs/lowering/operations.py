@@ -10,7 +10,7 @@ from adjoint.frontend import errors
 from adjoint.frontend.changes.aliases import Aliases
 from adjoint.frontend.changes.journal import Journal
 from adjoint.ir.op import Effect, Op, with_sizes
-from adjoint.ir.ops.counted import Counted, NonZero
+from adjoint.ir.ops.counted import CountedOp, NonZero
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.state import Write
 from adjoint.ir.types import symbol
@@ -120,7 +120,7 @@ class Operations:
         self._regions.has_effect = True
         return self._values.tensor(self._regions.node(Draw(seed or 0)))
 
-    def size_of_values(self, op: str, why: str, kind: type[Counted], x: Tensor) -> tuple[str, Any]:
+    def size_of_values(self, op: str, why: str, kind: type[CountedOp], x: Tensor) -> tuple[str, Any]:
         """Return the size of what a node of a kind gives, which the values of its operand `x` decide when the graph runs: the name by which
         the node asks for it, and the size itself, a number if the graph is made for one.
 

@@ -30,7 +30,7 @@ from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, free_va
 from adjoint.ir.op import Effect
 from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.control import Differentiated
-from adjoint.ir.ops.counted import Counted
+from adjoint.ir.ops.counted import CountedOp
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.types import NamedSizes, Poly, TensorType
 from adjoint.passes.specialize import Inferences
@@ -207,9 +207,9 @@ def counted_parts(graph: Graph, counted: Sequence[CountedSize], outline: Any = N
         return "its gradient would be summed in another order than in eager mode"
     ends: dict[str, Node] = {}
     for node in function.body.nodes:
-        if isinstance(node.op, Counted) and node.op.size:
+        if isinstance(node.op, CountedOp) and node.op.size:
             ends.setdefault(node.op.size, node)
-        elif any(isinstance(inner.op, Counted) and inner.op.size not in {"", *ends} for inner in _within(node)):
+        elif any(isinstance(inner.op, CountedOp) and inner.op.size not in {"", *ends} for inner in _within(node)):
             return "values decide a size in a branch or a loop"
     if any(size.number == UNKNOWN and size.name not in ends for size in counted):
         return "Python needs to know it in a gradient"
@@ -229,7 +229,7 @@ def _with_returned_sizes(graph: Graph, outline: Any) -> Graph:
     names = set[str]()
     mapped(outline, lambda leaf: names.update(leaf.names()) if isinstance(leaf, GraphSize) else None)
     body = graph.function.body
-    found = {node.op.size: node.result for node in body.nodes if isinstance(node.op, Counted) and node.op.size in names}
+    found = {node.op.size: node.result for node in body.nodes if isinstance(node.op, CountedOp) and node.op.size in names}
     if not found:
         return graph
     function = replace(graph.function, body=replace(body, results=(*body.results, *found.values())))
@@ -273,7 +273,7 @@ def _parted(graph: Graph, function: Function, cuts: Sequence[_Cut], ends: Sequen
         needed = {*free_values(nodes[end:], results)} - reads.keys()
         b = Builder(function.loc)
         counted: list[Atom] = []
-        if number < len(cuts) and isinstance(op := nodes[end].op, Counted):
+        if number < len(cuts) and isinstance(op := nodes[end].op, CountedOp):
             counted.append(op.count(b, *nodes[end].operands))
         makes = tuple([value for node in own for value in node.results if value in needed])
         inside = [*own, *b.nodes]
