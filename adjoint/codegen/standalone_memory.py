@@ -311,7 +311,8 @@ class ValueLayout:
 
     def body(self, function: Function) -> None:
         self.block(function.body, _computed(function.body))
-        self.memory.arenas.update({element: arena.nbytes for element, arena in self.arenas.items() if arena.nbytes})
+        # A value without items has an address, too.
+        self.memory.arenas.update({element: arena.nbytes or aligned(SIZES[element]) for element, arena in self.arenas.items()})
 
     def take(self, element: str, nbytes: int) -> int:
         """Return where free bytes of the arena of a C type begin."""
