@@ -161,7 +161,7 @@ def _equal(a: Node, b: Node) -> bool:
 
 
 def _sign(atom: Atom) -> int | None:
-    """Return what decides how C writes the step of a loop."""
+    """Return the sign of the step of a loop, which decides the comparison in C: -1, 0 or 1; None if it is known only when the loop runs."""
     return None if isinstance(atom, Value) else (atom.value > 0) - (atom.value < 0)
 
 

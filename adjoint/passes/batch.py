@@ -134,7 +134,7 @@ class _Batch:
         return new if self._is_mapped(atom) else repeated(b, new, self._size)
 
     def result(self, b: Builder, atom: Atom) -> Atom:
-        """Return what a region for all examples yields in the place of an atom that a region for one yields."""
+        """Return the result of the batched region for a result of the region for one example."""
         return self._guarded(b, atom) if isinstance(atom, Value) and atom in self._guards else self.for_all(b, atom)
 
     def _with_guards(self, b: Builder, node: Node) -> Node:

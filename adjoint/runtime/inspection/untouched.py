@@ -60,7 +60,7 @@ def bases(kind: type) -> tuple[type, ...]:
 
 
 def variables(kind: type) -> Mapping[str, Any]:
-    """Return what a class defines itself."""
+    """Return the attributes that a class defines in its own body."""
     return _of_class["__dict__"].__get__(kind)
 
 
@@ -79,7 +79,7 @@ def module_of(kind: type) -> str:
 
 
 def file_of_module(module: Any) -> str:
-    """Return the file of a module; "" if it has none, or is no module."""
+    """Return the path of a module's file; "" for a module without a file, and for other objects."""
     found = _of_module.__get__(module).get("__file__") if has_class(module, types.ModuleType) else None
     return found if type(found) is str else ""
 
