@@ -37,7 +37,8 @@ demo: .venv/.demo        ## LeNet-5 learns handwritten digits; its gradients, it
 	@$(BIN)/python examples/lenet_digits.py
 
 # What looks through all objects of a process takes minutes where other tests have left millions.
-ALONE := $(wildcard tests/runtime/inspection/test_memory_use.py tests/runtime/inspection/test_profil*.py)
+ALONE := $(wildcard tests/runtime/inspection/test_memory_use.py tests/runtime/inspection/test_profil*.py \
+	tests/runtime/inspection/test_untouched.py tests/test_docs.py)
 
 test: .venv/.test        ## the whole test suite; an op that would fall back to NumPy is an error
 	ADJOINT_FORBID_INTERPRETER=1 $(BIN)/python -m pytest -n auto --dist worksteal $(patsubst %,--ignore=%,$(ALONE))

@@ -57,6 +57,14 @@ def compile_nodes(functions: Iterable[Function]) -> None:
     compiled([text_of(node) for function in functions for node in function.body.nodes if kernel_op(node).can_lower])
 
 
+@functools.cache
+def with_kernels(make: Callable[[], dict[str, tuple[Function, Function]]]) -> dict[str, tuple[Function, Function]]:
+    """What `make` returns; the kernels of all of it are compiled together, by the first test that needs one."""
+    found = make()
+    compile_nodes(function for pair in found.values() for function in pair)
+    return found
+
+
 def text_of(node: Node) -> KernelText:
     return lower(kernel_op(node), [x.type for x in node.operands], [x.type for x in node.results])
 
@@ -337,13 +345,12 @@ def broadcasts() -> dict[str, tuple[Function, Function]]:
             reduction = ("sum", "prod", "reduce_max", "sum")[(number + 2 * at) % 4]
             plain = of_broadcast(shape, axes, kept, dtype, reduction)
             found[f"{reduction} {dtype.name}{list(shape)} over {list(axes)}, {name}"] = plain, fused(plain)
-    compile_nodes(function for pair in found.values() for function in pair)
     return found
 
 
 @pytest.mark.parametrize("name", broadcasts())
 def test_a_reduction_of_what_is_broadcast(name: str) -> None:
-    plain, together = broadcasts()[name]
+    plain, together = with_kernels(broadcasts)[name]
     (node,) = together.body.nodes
     assert isinstance(node.op, Fused) and len(node.regions[0].nodes) == 3
     for count in (1, 2):
@@ -389,13 +396,12 @@ def steps() -> dict[str, tuple[Function, Function]]:
             made = b.emit_node(case.op, given).results
             plain = Function("f", b.finish([*made, gradient], [*params, *factors]))
             found[f"{case.name}, {kind}"] = plain, fused(plain)
-    compile_nodes(function for pair in found.values() for function in pair)
     return found
 
 
 @pytest.mark.parametrize("name", steps())
 def test_a_step_of_an_optimiser(name: str) -> None:
-    plain, together = steps()[name]
+    plain, together = with_kernels(steps)[name]
     (node,) = together.body.nodes
     assert isinstance(node.op, Fused) and len(node.regions[0].nodes) == 3 + ("reversed" in name)
     for draw in (0, 1):
@@ -406,7 +412,7 @@ def test_a_step_of_an_optimiser(name: str) -> None:
 @pytest.mark.parametrize("name", steps())
 def test_a_step_in_the_memory_of_what_it_replaces(name: str) -> None:
     """Of the new parameter and states each is written over the one before, which the gradient reads too, unless it reads it elsewhere."""
-    plain, together = steps()[name]
+    plain, together = with_kernels(steps)[name]
     (node,) = together.body.nodes
     op, step = kernel_op(node), node.regions[0].nodes[-1].op
     assert isinstance(op, FusedKernel) and isinstance(step, Update)

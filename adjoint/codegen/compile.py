@@ -312,7 +312,8 @@ class KernelCache:
             elif any(self.found(kernel) is None for kernel in unit.kernels.values()):
                 self._begun = True
                 self._compile(unit, LIMIT if self._hurries else BACKGROUND)
-                self._cut_off |= compiler_process.stopping.is_set() and unit.problem is not None
+                if compiler_process.stopping.is_set() and unit.problem is not None:
+                    self._cut_off = True
                 return
             self._finish(unit)  # another process has made them in the meantime, or is at it
 
@@ -484,7 +485,8 @@ class KernelCache:
 
     def _stop(self) -> None:
         self._crew.stop()
-        self._cut_off |= self._later.stop()
+        if self._later.stop():  # not `|=`, which reads before the call what another thread sets during it
+            self._cut_off = True
 
     def _wait(self) -> None:
         """Return when no thread is compiling any more; record on disk whether anything was left that was to be compiled in the background.

@@ -421,6 +421,19 @@ def test_work_nobody_waits_for_ends_with_the_process(cache: Path, tmp_path: Path
     assert [path.name for path in (cache / "kernels/work").iterdir()] == ["unfinished"]  # the mark by which the next process hurries
 
 
+def test_work_that_ends_while_the_queue_is_stopped_is_counted_as_unfinished(cache: Path, ffi: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernels = KernelCache(ffi, Workshop.open())
+
+    def stopped_while_the_thread_gives_up() -> bool:
+        kernels._cut_off = True
+        return False
+
+    monkeypatch.setattr(kernels._later, "stop", stopped_while_the_thread_gives_up)
+    kernels._stop()
+    kernels._wait()
+    assert kernels.workshop.store.scratch.unfinished() == 1
+
+
 IN_TURN = """
     import sys
     sys.path[:0] = {path!r}

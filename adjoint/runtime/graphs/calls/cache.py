@@ -248,13 +248,18 @@ class Graphs(dict[Template, _Entries]):
         return [(entries.used, _TEMPLATE + sum([entry.nbytes for entry in entries])) for entries in self.copy().values()]
 
     def evict(self, until: int) -> None:
-        """Drop the templates that were last used in the budget's period `until` or before, and those that refer to freed objects."""
+        """Drop the templates that were last used in the budget's period `until` or before, and those that refer to freed objects.
+
+        What is known of values that change is forgotten with them, and kept where all templates are.
+        """
+        before = len(self)
         for template, entries in self.copy().items():
             if entries.used <= until or not template.is_alive:
                 self.pop(template, None)
+        if len(self) < before:
+            self.numbers.clear()
+            self.state.clear()
         self.any_size.clear()
-        self.numbers.clear()
-        self.state.clear()
         self._forget_quick()
 
     def begin_period(self) -> None:

@@ -387,6 +387,17 @@ def test_what_differs_is_said() -> None:
                      ("changing attribute", f"Rated.rate was 0.6, is 0.7 (read at {__file__}:{line})")]
 
 
+def test_values_are_remembered_where_the_budget_of_memory_takes_no_graph() -> None:
+    net, causes = Rated(), [ways.FIRST, ways.READ, ways.READ_AGAIN]
+    jit_stats(net)
+    for rate, cause in zip((0.5, 0.6, 0.7), causes, strict=True):
+        net.rate = rate
+        jit(net)(ones(3))
+        for graphs in graphs_of_calls(net) or ():
+            graphs.evict(-1)
+        assert jit_stats(net).graphs[-1].cause == cause.name
+
+
 def test_calls_are_counted_from_the_first_question_and_again_from_a_reset() -> None:
     run = jit(lambda x: x * 2)
     run(ones(3))
