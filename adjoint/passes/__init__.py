@@ -31,6 +31,7 @@ Gradients:
     reverse           a sweep with these rules
     order             whether expanded gradients are summed in the order of eager mode
     forward           tangents beside values: derivatives along a direction
+    first_rounds      the first round of a loop comes before it, if a value would have two names in it
     batch             regions for each example become nodes for all examples
     differentiate     gradients and batches inside of functions
     autodiff          gradients of functions: `grad`, `pair`

@@ -42,6 +42,7 @@ from adjoint.ir.ops.state import Write
 from adjoint.ir.ops.tuples import Group, Item
 from adjoint.ir.types import BOOL, I32, I64, Dim, StackType, TensorType, Type, scalar, tensor
 from adjoint.passes import errors
+from adjoint.passes.first_rounds import first_round_before, gives_names
 from adjoint.passes.rebuild import Known, Rewriter, became
 
 __all__ = ["batched", "depending"]
@@ -110,6 +111,8 @@ class _Batch:
         """For each value of the region that was computed: what it has become.  Values from outside stay."""
         self._mapped: set[Value] = set(examples)
         """The values of the region that depend on the example."""
+        self._others: set[Node] = set()
+        """Loops of which the first round is before them."""
         self._undefined: set[Atom] = set()
         """The results of `undef`, which nothing uses."""
         self._guards: dict[Value, tuple[Atom, Sequence[tuple[Atom, Atom]]]] = {}
@@ -294,7 +297,7 @@ class _Batch:
         b.nodes += before.nodes
         if not own and any(self._flags(node.regions[0])):
             if _of_tensors(node) and not _is_heard(node):
-                self._masked_loop(b, node)
+                self._masked_loop_or_choice(b, node)
             else:
                 self._became(node, self.loop(b, [node], node.results), mapped=True)
             return
@@ -327,6 +330,20 @@ class _Batch:
         for result, (x, y, one, other) in zip(node.results, sides, strict=True):
             if _is_float(result) and not self._undefined.intersection((one, other)) and not (one in inside[0] and other in inside[1]):
                 self._guards[result] = x, ((condition, y),)
+
+    def _masked_loop_or_choice(self, b: Builder, node: Node) -> None:
+        """Append a loop of which each example runs rounds of its own; with the first round before it, see `first_rounds`, if that is needed
+        for each example's gradient to be summed as its own.
+        """
+        if node not in self._others and gives_names(node):
+            before = b.inner()
+            made = first_round_before(before, node, {}, self._copier)
+            if made is not None:
+                choice = replace(before.nodes[-1], results=node.results)
+                self._others.update(inner for inner in choice.regions[0].nodes if isinstance(inner.op, While))
+                self.nodes(b, [*before.nodes[:-1], choice])
+                return
+        self._masked_loop(b, node)
 
     def _masked_loop(self, b: Builder, node: Node) -> None:
         """Append a `while` that runs until the last example is done.  An example that is done keeps its values, and has the operands of one

@@ -19,6 +19,7 @@ from adjoint.ir.ops.control import Cell, For, Gradient, If, While
 from adjoint.ir.ops.conversion import Identity
 from adjoint.ir.ops.host import Apply
 from adjoint.ir.ops.state import Read
+from adjoint.passes.first_rounds import with_first_rounds
 from adjoint.passes.inline import inlined
 from adjoint.passes.order import calls_alike, reads_survive, sums_alike
 from adjoint.passes.schedule import UNRECORDED, WITHOUT_ALGEBRA, Schedule
@@ -51,6 +52,8 @@ def why_not_alike(function: Function, module: Module) -> str:
 
 def _optimised_alike(function: Function, module: Module) -> Function | str:
     flat = inlined(function, module)
+    if not CONDITIONS["sums"].holds(flat) and CONDITIONS["sums"].holds(changed := with_first_rounds(flat)):
+        flat = changed
     for condition in CONDITIONS.values():
         if not condition.holds(flat):
             return condition.otherwise

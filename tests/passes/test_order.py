@@ -57,6 +57,12 @@ TWO_NAMES = """
       yield n, m
     }
     r: f32 = mul(b, d)"""
+ROUNDS = "range(0_i64, 3_i64, 1_i64)"
+SOME_ROUNDS = """
+    s: i64 = cast(c, to=i64)""" + CAPTURED.replace(ROUNDS, "range(s, 3_i64, 1_i64)")
+TWO_NAMES_OR_NO_ROUNDS = """
+    s: i64 = cast(c, to=i64)""" + TWO_NAMES.replace(ROUNDS, "range(s, 3_i64, 1_i64)")
+NAMED_AGAIN = CAPTURED.replace("yield n", "yield u")
 HOOK_ON_A_VALUE = LOOP + "\n    attach! @h(b)"
 PYTHON_IN_A_LOOP = LOOP.replace("n: f32 = mul(v, v)", "n: f32 = mul(v, v)\n      apply! @h(n)")
 PYTHON_IN_A_BRANCH = """
@@ -123,7 +129,8 @@ A_LOOP_IN_A_GRADIENT = IN_A_GRADIENT.replace("s: f32 = mul(v, v)", """s: f32 = f
 
 @pytest.mark.parametrize(("region", "may"), [
     (IN_CELLS, True), (IN_A_GRADIENT, True), (ONLY_WRITTEN, True), (LOOP, True), (PYTHON_IN_A_BRANCH.replace("apply! @h(n)", ""), True),
-    (USED_AFTER_THE_LOOP, False), (CAPTURED, False), (TWO_NAMES, False), (HOOK_ON_A_VALUE, False), (PYTHON_IN_A_LOOP, False),
+    (USED_AFTER_THE_LOOP, False), (CAPTURED, True), (SOME_ROUNDS, True), (TWO_NAMES, True), (TWO_NAMES_OR_NO_ROUNDS, False),
+    (NAMED_AGAIN, False), (HOOK_ON_A_VALUE, False), (PYTHON_IN_A_LOOP, False),
     (PYTHON_IN_A_BRANCH, False), (A_CELL_IN_A_GRADIENT, True), (A_LOOP_IN_A_GRADIENT, False), (BRANCH, False), (WRITTEN, False),
     (OLD_VALUE, False), (CHOSEN, False), (CHOSEN.replace(" with @h", ""), True), (ON_BOTH_PATHS, True), (DROPPED, False)])
 def test_what_may_be_expanded(region: str, may: bool) -> None:

@@ -107,7 +107,27 @@ def skipped(x: Any, w: Any, rounds: Any) -> Any:
     return x.sum()
 
 
-ALIKE = [recurrent, euler, adaptive, stopped_early, in_each_other, moved_on, two_after_each_other, skipped]
+def fixed_point(x: Any, w: Any, rounds: Any) -> Any:
+    """It begins with a value that rounds use as well: the first round comes before the loop."""
+    y = x
+    for _ in range(rounds):
+        y = ops.tanh(y) * w + y * x
+    return y.sum()
+
+
+def counted_down(x: Any, w: Any, rounds: Any) -> Any:
+    """In each round another loop begins with a value that its rounds use."""
+    y, left = x * 1.0, rounds
+    while left > 0:
+        z = y
+        for _ in range(left):
+            z = ops.sin(z * w) + 0.1 * y
+        y = z * x
+        left = left - 1
+    return y.sum()
+
+
+ALIKE = [recurrent, euler, adaptive, stopped_early, in_each_other, moved_on, two_after_each_other, skipped, fixed_point, counted_down]
 
 
 # -- functions whose sums are others -----------------------------------------------------------------------------------------

@@ -360,6 +360,31 @@ def test_a_gradient_inside_is_summed_along_the_path_where_a_value_has_two_names(
             np.testing.assert_array_equal(one.asnumpy(), [other.asnumpy() for other in others])
 
 
+def test_a_loop_begins_with_a_value_that_its_rounds_use() -> None:
+    """In the first round, one value has two names, and each example has one sum for it, in the order of all its uses."""
+    def fixed_point(x: Any, y: Any) -> Any:
+        a, b, rounds = x, y, 0
+        while rounds < 4 and (a * a).sum() < 3:
+            rounds += 1
+            a, b = ops.sin(b) * a + x * b, a - 0.3 * x * a
+        return a * b
+
+    def twice(x: Any, y: Any) -> Any:
+        a, b = x, x
+        while (a * b).sum() < 2:
+            a, b = a + 0.5 + y * b, ops.cos(a) * b + 0.3
+        return ops.sin(a) + b
+
+    rng = np.random.default_rng(0)
+    x, y = (Tensor(rng.standard_normal((32, 3)).astype(np.float32)) for _ in range(2))
+    for function in (fixed_point, twice):
+        expected = grad(lambda x, y, function=function: sum((function(x[i], y[i]) ** 2).sum() for i in range(32)), (0, 1))(x, y)
+        batched = grad(lambda x, y, function=function: (vmap(function)(x, y) ** 2).sum(), (0, 1))
+        for found in (batched(x, y), jit(batched)(x, y)):
+            for one, other in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(one.asnumpy(), other.asnumpy())
+
+
 def test_a_result_of_a_branch_that_is_a_value_from_outside_is_safe_where_it_is_not_taken() -> None:
     """In a branch for some examples, a branch that returns a value from outside has the value of an example that takes the outer one."""
     def function(x: Any, y: Any) -> Any:
