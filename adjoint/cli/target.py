@@ -79,7 +79,7 @@ def _found(path: str, name: str, space: dict[str, Any]) -> Any:
         found = found.get(part) if isinstance(found, dict) else getattr(found, part, None)
         if found is None:
             public = [k for k, v in space.items() if not k.startswith("_") and callable(v)]
-            raise Wrong(f"{path} has no {name!r}; it has {', '.join(public)}")
+            raise Wrong(f"{path} has no {name!r}; it has {', '.join(public) or 'neither functions nor Cells'}")
     if inspect.isclass(found) and issubclass(found, Cell):
         try:
             inspect.signature(found).bind()

@@ -486,6 +486,7 @@ PROGRAM = textwrap.dedent("""\
 @pytest.mark.parametrize(("target", "arguments", "code", "said"), [
     ("there_is_none.py:f", "f32[3]", 2, "there is no file"),
     ("explored.py:nothing", "f32[3]", 2, "has no 'nothing'; it has loss, raises, Net"),
+    ("rates.py:nothing", "f32[3]", 2, "has no 'nothing'; it has neither functions nor Cells"),
     ("explored.py", "f32[3]", 2, "The form is"),
     ("explored.py:loss", "f32[3], f32[3]", 2, "cannot be called with 2 inputs"),
     ("explored.py:loss", "f99[3]", 2, "--args takes types and Python values"),
@@ -498,6 +499,7 @@ def test_bad_input_is_one_clear_error_and_writes_nothing(
     monkeypatch.chdir(tmp_path)
     Path("explored.py").write_text(PROGRAM, encoding="utf-8")
     Path("broken.py").write_text("def f(:\n", encoding="utf-8")
+    Path("rates.py").write_text("rate = 0.5\n", encoding="utf-8")
     assert main(["explore", target, "--args", arguments, "--run"]) == code
     out, err = capsys.readouterr()
     assert said in err and not out and "raised within" not in err

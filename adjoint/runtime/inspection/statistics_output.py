@@ -42,7 +42,8 @@ def statistics(net: Cell, every: int = 10, to: str | os.PathLike[str] | Sequence
     last one counts, for gradients too.  The numbers of the run keep their bits.
 
     Several networks may be watched at a time, in several threads as well, but each cell by one block: RuntimeError for another one.
-    TypeError and ValueError for arguments that do not fit, ImportError where a package is missing.
+    TypeError and ValueError for arguments that do not fit, FileNotFoundError for a file in a directory that is missing, ImportError where a
+    package is missing.
     """
     if not isinstance(net, Cell):
         raise TypeError(f"For 'statistics', the 'net' must be a Cell, but got {type(net).__name__}.")
@@ -84,6 +85,8 @@ def _marks(rows: Sequence[StatisticsRow]) -> list[str]:
 def _sink(name: str) -> Sink:
     if name == "table":
         return _LiveTable()
+    if name.endswith((".jsonl", ".png")) and not os.path.isdir(folder := os.path.dirname(name) or "."):
+        raise FileNotFoundError(f"For 'statistics', the 'to' is {name!r}, but there is no directory {folder!r}.")
     if name.endswith(".jsonl"):
         return _JsonLines(name)
     if name.endswith(".png"):

@@ -192,7 +192,9 @@ def test_where_it_goes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
 def test_wrong_arguments() -> None:
     net: Any = Net()
     for kind, given, said in ((TypeError, (1,), "'net' must be a Cell"), (TypeError, (net, 1.5), "'every' must be an int"),
-                              (ValueError, (net, 0), "'every' must be at least 1"), (TypeError, (net, 1, [3]), "'to' must be 'table'")):
+                              (ValueError, (net, 0), "'every' must be at least 1"), (TypeError, (net, 1, [3]), "'to' must be 'table'"),
+                              (FileNotFoundError, (net, 1, "there/is/none.jsonl"), "there is no directory 'there/is'"),
+                              (FileNotFoundError, (net, 1, ["table", "none/a.png"]), "there is no directory 'none'")):
         with pytest.raises(kind, match=said):
             watch.statistics(*given)  # pyright: ignore[reportArgumentType] - wrong on purpose
     for other in (net, nn.SequentialCell(net)):
