@@ -16,6 +16,7 @@ Passes that keep the results of functions:
     specialize        named sizes become numbers
     early_steps       an optimiser's step of a large parameter comes right after its gradient
     expand            moments become their steps, which can be fused
+    row_sums          the gradient of a row in a loop is added to the sum, in its memory
     fuse              elementwise nodes become one kernel
     attention         products with a large softmax become nodes that do not store the softmax
     unhook            after gradients are taken, marks for gradients become identities
@@ -47,8 +48,8 @@ from adjoint.foundation import lazy
 
 PASSES = {
     "attend": "attention", "cse": "cse", "dce": "dce", "differentiate": "differentiate", "early-steps": "early_steps", "expand": "expand",
-    "fuse": "fuse", "grad": "autodiff", "inline": "inline", "lift-state": "lift_state", "pair": "autodiff", "simplify": "simplify",
-    "specialize": "specialize", "unhook": "unhook",
+    "fuse": "fuse", "grad": "autodiff", "inline": "inline", "lift-state": "lift_state", "pair": "autodiff", "row-sums": "row_sums",
+    "simplify": "simplify", "specialize": "specialize", "unhook": "unhook",
 }
 """For each pass, by its name in the text of a pipeline, the module that defines it: it is loaded with the first pipeline that has the pass.
 """

@@ -100,14 +100,14 @@ OPTIMISED: Final = Schedule(
 )
 UNRECORDED: Final = Schedule(
     "a graph that runs while nothing is recorded",
-    "inline,differentiate,inline{cells=true},unhook,simplify,cse,dce{failing=true},early-steps",
+    "inline,differentiate,inline{cells=true},unhook,simplify,cse,row-sums,dce{failing=true},early-steps",
     "`optimising.optimised_alike`, when a graph is first run, if it decides that eager mode gives the same; for any size as well",
     "As above. No gradient is taken any more: cells with hooks are unpacked, and marks for gradients go, so that they hide nothing from "
-    "algebra. Optimisers' steps move last, over what is left.",
+    "algebra. Sums of rows are found in what algebra leaves. Optimisers' steps move last.",
 )
 WITHOUT_ALGEBRA: Final = Schedule(
     "the same where a branch decides which tensor Python is given",
-    UNRECORDED.passes.replace("simplify,cse,", ""),
+    UNRECORDED.passes.replace("simplify,cse,row-sums,", ""),
     "`optimising.optimised_alike`, if algebra makes one tensor of two, or choices are too many to be listed",
     "Without the passes that may make one value of two.",
 )

@@ -92,7 +92,7 @@ OPS = {
     "resample":
         "resample resample_gradient",
     "scatter":
-        "scatter set_row",
+        "scatter set_row add_row",
     "shape":
         "reshape broadcast transpose concat slice pad reverse roll",
     "signed_steps":

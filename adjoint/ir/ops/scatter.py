@@ -1,4 +1,4 @@
-"""Scatter other than by addition: elements at given indices are replaced, compared, multiplied or divided."""
+"""Scatter other than by addition: elements at given indices are replaced, compared, multiplied or divided.  One slice replaced or added."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Array = Any
 
-__all__ = ["Scatter", "SetRow"]
+__all__ = ["AddRow", "Scatter", "SetRow"]
 
 KINDS = ("update", "max", "min", "mul", "div")
 
@@ -178,28 +178,11 @@ def _along(b: Builder, rows: Atom, to: TensorType) -> Atom:
     return b.broadcast(b.reshape(rows, to=tensor(BOOL, (to.shape[0], *(1,) * (to.rank - 1)))), to=to.with_dtype(BOOL))
 
 
-@operation
-class SetRow(Op):
-    """`x` with one slice along `axis` replaced.  It is computed in the memory of `x` where nothing else needs `x`.
+class _Row(Op):
+    """An op on one slice of `x` along `axis`, in the memory of `x` where nothing else needs it."""
 
-    x         T[s]
-    index     I, an integer type, of no dimension; a negative one counts from the end
-    row       T[s without axis]
-    result    T[s]
-    gradient  ct with zeros in the place of the slice for x, the slice of ct for row; none for the index
-    errors    TypeError: the index is not an integer; ValueError: shapes do not fit; IndexError when run: the index is out of range
-    """
-
-    axis: int = 0
+    axis: int
     in_place: ClassVar[Mapping[int, int]] = {0: 0}
-    samples = (
-        sample(tensor(F32, (3, 2)), tensor(I64), tensor(F32, (2,)), values={1: 1}),
-        sample(tensor(F32, (3,)), tensor(I32), tensor(F32), values={1: -1}),
-        sample(tensor(F32, (2, 3, 70)), tensor(I64), tensor(F32, (3, 70)), values={1: -2}),
-        sample(tensor(F32, (3, 0)), tensor(I64), tensor(F32, (0,)), values={1: 0}),
-        sample(tensor(F32, (2, 3, 5)), tensor(I64), tensor(F32, (2, 5)), values={1: -2}, axis=1),
-        sample(tensor(BOOL, (3, 2)), tensor(I64), tensor(BOOL, (2,)), values={1: 2}, smooth=False, note="bools"),
-    )
 
     def infer(self, x: Any, index: Any, row: Any) -> TensorType:
         check_tensor(self, "x", x)
@@ -212,12 +195,6 @@ class SetRow(Op):
             raise mistake(self, "row", f"one slice of {x} along axis {self.axis}", row)
         return x
 
-    def reference(self, x: Array, index: Array, row: Array) -> Array:
-        check_range(self, index, x.shape[self.axis])
-        out = np.array(x)
-        out[(slice(None),) * self.axis + (index,)] = row
-        return out
-
     def lower(self, k: Kernel, x: Buffer, index: Buffer, row: Buffer, out: Buffer) -> None:
         outer = math.prod(x.shape[: self.axis])
         n, m = k.size(x.shape[self.axis], "n"), k.size(math.prod(x.shape[self.axis + 1 :]), "m")
@@ -227,12 +204,51 @@ class SetRow(Op):
             with k.stage_range(1, 1):
                 target = k.let(emit_place(k, index, 0, n) * m, "target")
                 with k.loop(0, m, "j") as j:
-                    k.store(out, target + j, row[j])
+                    self.put(k, out, target + j, row[j])
             return
         with k.stage(outer, grain_of(x.count // max(1, outer * x.shape[self.axis])), "o") as o:
             target = k.let((o * n + emit_place(k, index, 0, n)) * m, "target")
             with k.loop(0, m, "j") as j:
-                k.store(out, target + j, row[o * m + j])
+                self.put(k, out, target + j, row[o * m + j])
+
+    def put(self, k: Kernel, out: Buffer, at: Any, value: Any) -> None:
+        """Emit what becomes of the element of the slice at `at`; `value` is that of the row."""
+        raise NotImplementedError
+
+    def failure(self, status: int) -> Exception:
+        return mistake(self, "index", f"in range along axis {self.axis}", "an index out of range", IndexError)
+
+
+@operation
+class SetRow(_Row):
+    """`x` with one slice along `axis` replaced.  It is computed in the memory of `x` where nothing else needs `x`.
+
+    x         T[s]
+    index     I, an integer type, of no dimension; a negative one counts from the end
+    row       T[s without axis]
+    result    T[s]
+    gradient  ct with zeros in the place of the slice for x, the slice of ct for row; none for the index
+    errors    TypeError: the index is not an integer; ValueError: shapes do not fit; IndexError when run: the index is out of range
+    """
+
+    axis: int = 0
+    samples = (
+        sample(tensor(F32, (3, 2)), tensor(I64), tensor(F32, (2,)), values={1: 1}),
+        sample(tensor(F32, (3,)), tensor(I32), tensor(F32), values={1: -1}),
+        sample(tensor(F32, (2, 3, 70)), tensor(I64), tensor(F32, (3, 70)), values={1: -2}),
+        sample(tensor(F32, (3, 0)), tensor(I64), tensor(F32, (0,)), values={1: 0}),
+        sample(tensor(F32, (2, 3, 5)), tensor(I64), tensor(F32, (2, 5)), values={1: -2}, axis=1),
+        sample(tensor(BOOL, (3, 2)), tensor(I64), tensor(BOOL, (2,)), values={1: 2}, smooth=False, note="bools"),
+    )
+
+    def reference(self, x: Array, index: Array, row: Array) -> Array:
+        check_range(self, index, x.shape[self.axis])
+        out = np.array(x)
+        out[(slice(None),) * self.axis + (index,)] = row
+        return out
+
+    def put(self, k: Kernel, out: Buffer, at: Any, value: Any) -> None:
+        k.store(out, at, value)
 
     def batch(self, b: Builder, node: Node, operands: Sequence[Atom], mapped: Sequence[bool], size: Dim) -> Sequence[Atom] | None:
         x, row = batching.for_all(b, operands[::2], mapped[::2], size)
@@ -248,10 +264,56 @@ class SetRow(Op):
         made = b.scatter(batching.rows_of_all(b, x, self.axis + 1), places, batching.rows_of_all(b, row, self.axis), kind="update")
         return [b.reshape(made, to=tensor_type(x))]
 
-    def failure(self, status: int) -> Exception:
-        return mistake(self, "index", f"in range along axis {self.axis}", "an index out of range", IndexError)
-
     def vjp(self, b: Builder, node: Node, ct: Any) -> Sequence[Atom | None]:
         _, index, row = node.operands
         taken = b.gather(ct, index, axis=self.axis)  # first, so that the row may be replaced in the memory of ct
         return b.set_row(ct, index, b.zeros(tensor_type(row)), axis=self.axis), None, taken
+
+
+@operation
+class AddRow(_Row):
+    """`x` with a row added to one slice along `axis`.  It is computed in the memory of `x` where nothing else needs `x`.
+
+    x         T[s], T any dtype but bool
+    index     I, an integer type, of no dimension; a negative one counts from the end
+    row       T[s without axis]
+    result    T[s]
+    gradient  ct for x, the slice of ct for row; none for the index
+    errors    TypeError: the index is not an integer, x is bool; ValueError: shapes do not fit; IndexError when run: the index is out of
+              range
+    """
+
+    axis: int = 0
+    samples = (
+        sample(tensor(F32, (3, 2)), tensor(I64), tensor(F32, (2,)), values={1: 1}),
+        sample(tensor(F32, (3,)), tensor(I32), tensor(F32), values={1: -1}),
+        sample(tensor(F32, (2, 3, 70)), tensor(I64), tensor(F32, (3, 70)), values={1: -2}),
+        sample(tensor(F32, (2, 3)), tensor(I64), tensor(F32, (3,)),
+               values={0: [[-0.0, 1, -0.0], [-0.0, 0.0, 2]], 1: 1, 2: [-0.0, -0.0, 3]}),
+        sample(tensor(F32, (3, 0)), tensor(I64), tensor(F32, (0,)), values={1: 0}),
+        sample(tensor(F32, (2, 3, 5)), tensor(I64), tensor(F32, (2, 5)), values={1: -2}, axis=1),
+        sample(tensor(I32, (3, 2)), tensor(I64), tensor(I32, (2,)), values={1: 2}, smooth=False, note="integers"),
+    )
+
+    def infer(self, x: Any, index: Any, row: Any) -> TensorType:
+        if super().infer(x, index, row).dtype is BOOL:
+            raise mistake(self, "x", "a tensor of numbers", x, TypeError)
+        return x
+
+    def reference(self, x: Array, index: Array, row: Array) -> Array:
+        check_range(self, index, x.shape[self.axis])
+        out = np.array(x)
+        out[(slice(None),) * self.axis + (index,)] += row
+        return out
+
+    def put(self, k: Kernel, out: Buffer, at: Any, value: Any) -> None:
+        k.store(out, at, out[at] + value)
+
+    def batch(self, b: Builder, node: Node, operands: Sequence[Atom], mapped: Sequence[bool], size: Dim) -> Sequence[Atom] | None:
+        if mapped[1]:
+            return None
+        x, row = batching.for_all(b, operands[::2], mapped[::2], size)
+        return [b.add_row(x, operands[1], row, axis=self.axis + 1)]
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Sequence[Atom | None]:
+        return ct, None, b.gather(ct, node.operands[1], axis=self.axis)

@@ -10,7 +10,7 @@ from adjoint.ir.op import Op
 from adjoint.ir.ops.fused import Fused
 from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.ops.linalg import Convolution, ConvolutionInputGradient, ConvolutionWeightGradient, MatMul
-from adjoint.ir.ops.scatter import SetRow
+from adjoint.ir.ops.scatter import AddRow, SetRow
 from adjoint.ir.ops.shape import Slice
 from adjoint.ir.types import TensorType
 from adjoint.runtime.memory.watching import Observation
@@ -38,8 +38,8 @@ def bytes_of(launched: Observation) -> int:
     part.
     """
     operands, results = launched.operand_types, launched.result_types
-    if isinstance(launched.op, SetRow):  # in place but for the first one of a loop
-        return sum(type_.nbytes for type_ in operands[1:]) + operands[2].nbytes
+    if isinstance(launched.op, (AddRow, SetRow)):  # in place but for the first one of a loop
+        return sum(type_.nbytes for type_ in operands[1:]) + operands[2].nbytes * (2 if isinstance(launched.op, AddRow) else 1)
     if launched.node is not None and isinstance(launched.node.op, Fused):
         read = _read_by_fused(launched.node, operands)
     else:

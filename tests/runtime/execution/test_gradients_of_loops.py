@@ -127,7 +127,23 @@ def counted_down(x: Any, w: Any, rounds: Any) -> Any:
     return y.sum()
 
 
-ALIKE = [recurrent, euler, adaptive, stopped_early, in_each_other, moved_on, two_after_each_other, skipped, fixed_point, counted_down]
+def rows(x: Any, w: Any, rounds: Any) -> Any:
+    """Cotangents of rows, some of them -0, are added to their sum in its memory."""
+    matrix, y = x.reshape(3, 1) * w, w * 0.0
+    for i in range(rounds):
+        y = ops.tanh(y * 0.5 + matrix[i % 3] * ops.relu(matrix[-1 - i % 2])) * -0.0 + y * matrix[0] + w
+    return y.sum()
+
+
+def elements(x: Any, w: Any, rounds: Any) -> Any:
+    y = x.sum()
+    for i in range(rounds):
+        y = ops.sin(y) * x[i % 3] + (x * w).sum() * w[i % 2] * w[i % 2]
+    return y
+
+
+ALIKE = [recurrent, euler, adaptive, stopped_early, in_each_other, moved_on, two_after_each_other, skipped, fixed_point, counted_down, rows,
+         elements]
 
 
 # -- functions whose sums are others -----------------------------------------------------------------------------------------
