@@ -11,26 +11,26 @@ The row is added in the memory of s.  The bits are the same, since no element of
     a sum of two numbers is -0 only if both are            so no sum with r', or with an earlier s, has one
     s + r' is s where r' is 0                              -0 + 0 would be another number than -0
 
-So the first sum may begin with zeros, though an absent cotangent is none: 0 + r' is r'.  Several indices at a time stay: two of them may
-name one row, and their sum comes first.
+So the first sum may begin with zeros, though an absent cotangent is none: 0 + r' is r'.  The sum may go through branches and loops inside,
+with the bool that tells whether it exists.  Several indices at a time stay: two of them may name one row, and their sum comes first.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
 from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, tensor_type, walk
+from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, free_of, tensor_type, walk
 from adjoint.ir.ops.arithmetic import Add
 from adjoint.ir.ops.control import For, If
 from adjoint.ir.ops.indexing import GatherGradient
 from adjoint.ir.ops.scatter import AddRow
 from adjoint.ir.ops.stack import Undef
-from adjoint.ir.types import TensorType
+from adjoint.ir.types import BOOL, TensorType, scalar
 from adjoint.passes.manager import Pass
 from adjoint.passes.patterns import FALSE, TRUE
 from adjoint.passes.rebuild import Known, Rewriter
@@ -42,117 +42,142 @@ class _RowSums(Rewriter):
     """Copies a function, and changes the loops that sum cotangents of rows.
 
     made  for each value of the function, the node that computes it
+    uses  for each atom, how often it is an operand or the result of a region
     """
 
     def __init__(self, function: Function):
         self._made = {value: node for node in walk(function.body) for value in node.results}
-
-    def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
-        if not isinstance(node.op, For):
-            return None
-        (body,) = node.regions
-        loop = _Loop(body, self._made)
-        operands = list(node.operands)
-        for place, initial in enumerate(operands[3:]):
-            made = self._made.get(initial) if isinstance(initial, Value) else None
-            if made is None or not isinstance(made.op, Undef) or not isinstance(initial.type, TensorType):
-                continue
-            bit = loop.added_to(place)
-            if bit is not None and operands[3 + bit] == FALSE:
-                loop.change(place)
-                operands[3 + place] = zeros = Value(initial.type, "zeros")
-                known[zeros] = b.zeros(initial.type)
-        return self.copy(b, replace(node, operands=tuple(operands), regions=(loop.region,)), known) if loop.changed else None
-
-
-class _Loop:
-    """The body of a loop, in which sums of rows are changed.
-
-    region   the body as it is now
-    changed  True once a sum was changed
-    """
-
-    def __init__(self, body: Region, made: dict[Value, Node]):
-        self.region, self.changed = body, False
-        self._made = made
-        self._uses: Counter[Atom] = Counter(body.results)
-        for node in walk(body):
+        self._uses: Counter[Atom] = Counter(function.body.results)
+        for node in walk(function.body):
             self._uses.update(node.operands)
             for region in node.regions:
                 self._uses.update(region.results)
 
-    def added_to(self, place: int) -> int | None:
-        """Return the place of the carried bool that tells whether a carried sum exists; None if the sum is not one of rows.
+    def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
+        if not isinstance(node.op, For):
+            return None
+        changed = node
+        for place, initial in enumerate(node.operands[3:]):
+            made = self._made.get(initial) if isinstance(initial, Value) else None
+            if made is None or not isinstance(made.op, Undef) or not isinstance(initial.type, TensorType):
+                continue
+            for bit in [i for i, atom in enumerate(node.operands[3:]) if atom == FALSE]:
+                body = _Sum(self._made, self._uses).of_loop(changed.regions[0], place, bit)
+                if body is not None and _rows(body) > _rows(changed.regions[0]):
+                    self._made.update((value, inner) for inner in walk(body) for value in inner.results)
+                    zeros = Value(initial.type, "zeros")
+                    known[zeros] = b.zeros(initial.type)
+                    operands = (*changed.operands[: 3 + place], zeros, *changed.operands[4 + place :])
+                    changed = replace(changed, operands=operands, regions=(body,))
+                    break
+        return None if changed is node else self.copy(b, changed, known)
+
+
+class _Sum:
+    """Changes one sum of rows, in a loop and in what is inside of it.
+
+    made, uses  as for `_RowSums`
+    """
+
+    def __init__(self, made: Mapping[Value, Node], uses: Mapping[Atom, int]):
+        self._made, self._uses = made, uses
+
+    def of_loop(self, body: Region, place: int, bit: int) -> Region | None:
+        """Return the body of a loop with its rows added to a carried sum; None if it does something else with the sum.
 
         place  that of the sum among the carried values
+        bit    that of the bool which tells whether the sum exists; where it does not, it is zeros
         """
-        found = self._summands(place)
-        if found is None:
-            return None
-        carried = self.region.params[1:]
-        condition = found[-1].operands[0]
-        bit = next((i for i, param in enumerate(carried) if param is condition), None)
-        return bit if bit is not None and self.region.results[bit] == TRUE else None
+        return self._changed(body, body.params[1 + place], body.params[1 + bit], body.results[place], body.results[bit])
 
-    def _summands(self, place: int) -> list[Node] | None:
-        """Return the nodes that add to a sum in a round, last first: `add`s, and an `if` that adds a row if there is a sum to add it to."""
-        here, atom, found = set(self.region.nodes), self.region.results[place], list[Node]()
-        while isinstance(atom, Value) and (node := self._made.get(atom)) in here and self._uses[atom] == 1:
-            assert node is not None
-            found.append(node)
-            if isinstance(node.op, If):
-                return found if self._begins(node, node.results.index(atom), self.region.params[1 + place]) else None
-            if not isinstance(node.op, Add):
+    def _changed(self, region: Region, total: Value, there: Atom, result: Atom, present: Atom) -> Region | None:
+        """Return a region with its rows added to a sum; None if it does something else with the sum.
+
+        total, there     the sum before the region, and the bool that tells whether it exists
+        result, present  both after it
+        """
+        here, atom, bit = set(region.nodes), result, present
+        instead: dict[Node, list[Node]] = {}
+        gone: Counter[Atom] = Counter()
+        while atom is not total:
+            node = self._made.get(atom) if isinstance(atom, Value) else None
+            if node is None or node not in here or node in instead:
                 return None
-            atom = node.operands[0]
+            at = node.results.index(atom)
+            match node.op:
+                case Add() if bit == TRUE:
+                    atom, row = node.operands
+                    if row is not atom and _row(self._made, region, row) is not None:
+                        gone[row] += 1
+                        instead[node] = [self._added(row, atom, node.results[at], node)]
+                case If() if bit == TRUE and (begun := self._begun(region, node, at)) is not None:
+                    atom, row = begun
+                    bit = node.operands[0]
+                    gone[row] += 2
+                    instead[node] = [*_without(node, at), self._added(row, atom, node.results[at], node)]
+                case If() | For() if (found := self._inside(node, at, bit, total, there)) is not None:
+                    instead[node], atom, bit = [found[0]], *found[1:]
+                case _:
+                    return None
+        if bit is not there:
+            return None
+        for row, times in gone.items():
+            if self._uses[row] == times:
+                instead[self._made[row]] = []  # pyright: ignore[reportArgumentType] - a row is a value
+        return replace(region, nodes=tuple(new for old in region.nodes for new in instead.get(old, (old,))))
+
+    def _inside(self, node: Node, at: int, present: Atom, total: Value, there: Atom) -> tuple[Node, Atom, Atom] | None:
+        """Return a loop or an `if` with the rows inside of it added to a sum, the sum before it, and the bool that tells whether there is
+        one; None if it does something else with the sum.
+
+        at, present   the place of the sum among the results, and the bool that tells whether it exists
+        total, there  the sum before the region around the node, and its bool
+        """
+        bits = [i for i, value in enumerate(node.results) if value is present or (present == TRUE and value.type is scalar(BOOL))]
+        if isinstance(node.op, For):
+            carried = node.operands[3:]
+            for bit in bits:
+                if isinstance(carried[bit], Value) and (body := self.of_loop(node.regions[0], at, bit)) is not None:
+                    return replace(node, regions=(body,)), carried[at], carried[bit]
+            return None
+        befores: list[tuple[Value, Atom]] = [(total, there)]
+        for value in dict.fromkeys(value for region in node.regions for value in free_of(region)):
+            made = self._made.get(value)
+            if made is not None and value.type is node.results[at].type and isinstance(made.op, (For, If)):
+                befores += [(value, other) for other in made.results if other.type is scalar(BOOL)]
+        for before, its in befores:
+            after = [region.results[bits[0]] if bits and present != TRUE else present for region in node.regions]
+            sides = [self._changed(region, before, its, region.results[at], bit) for region, bit in zip(node.regions, after, strict=True)]
+            if all(side is not None for side in sides):
+                return replace(node, regions=tuple(side for side in sides if side is not None)), before, its
         return None
 
-    def _begins(self, node: Node, at: int, total: Value) -> bool:
-        """Return True if the result `at` of an `if` is `add(total, row)` or, without a total, `row`, for the cotangent of one row."""
-        first, second = (region.results[at] for region in node.regions)
+    def _begun(self, region: Region, node: Node, at: int) -> tuple[Atom, Atom] | None:
+        """Return the sum and the row where the result `at` of an `if` is `add(sum, row)` or, without a sum, `row`; otherwise None."""
+        first, second = (side.results[at] for side in node.regions)
         made = self._made.get(first) if isinstance(first, Value) else None
-        return (made is not None and made in node.regions[0].nodes and isinstance(made.op, Add) and made.operands == (total, second)
-                and self._uses[total] == self._uses[first] == 1 and self._row(second) is not None)
-
-    def _row(self, atom: Atom) -> Node | None:
-        """Return the node of the body that computes the cotangent of one row as an array; None for other values."""
-        made = self._made.get(atom) if isinstance(atom, Value) else None
-        is_row = made is not None and isinstance(made.op, GatherGradient) and tensor_type(made.operands[1]).rank == 0
-        return made if is_row and made in self.region.nodes else None
-
-    def change(self, place: int) -> None:
-        """Let the rows be added to the sum at this place."""
-        found = self._summands(place)
-        assert found is not None
-        instead: dict[Node, list[Node]] = {}
-        dropped: Counter[Atom] = Counter()
-        for node in found:
-            if isinstance(node.op, If):
-                at = next(i for i, value in enumerate(node.results) if value is self._begun(found, place))
-                row = node.regions[1].results[at]
-                dropped[row] += 2
-                added = self._added(row, self.region.params[1 + place], node.results[at], node)
-                instead[node] = [*_without(node, at), added]
-            elif (row := node.operands[1]) is not node.operands[0] and self._row(row) is not None:
-                dropped[row] += 1
-                instead[node] = [self._added(row, node.operands[0], node.results[0], node)]
-        for row, count in dropped.items():
-            made = self._row(row)
-            if made is not None and self._uses[row] == count:
-                instead[made] = []
-        nodes = tuple(new for node in self.region.nodes for new in instead.get(node, (node,)))
-        self.region, self.changed = replace(self.region, nodes=nodes), True
-
-    def _begun(self, found: Sequence[Node], place: int) -> Atom:
-        return found[-2].operands[0] if len(found) > 1 else self.region.results[place]
+        if made is None or made not in node.regions[0].nodes or not isinstance(made.op, Add) or self._uses[first] != 1:
+            return None
+        before, row = made.operands
+        return (before, row) if row is second and before is not row and _row(self._made, region, row) is not None else None
 
     def _added(self, row: Atom, total: Atom, result: Value, node: Node) -> Node:
         """Make the node that adds a row to a total, in the place of `node`."""
-        made = self._row(row)
-        assert made is not None and isinstance(made.op, GatherGradient)
+        made = self._made[row]  # pyright: ignore[reportArgumentType] - a row is a value
+        assert isinstance(made.op, GatherGradient)
         gradient, index = made.operands
-        b = Builder(node.loc)
-        return replace(b.emit_node(AddRow(made.op.axis), [total, index, gradient]), results=(result,))
+        return replace(Builder(node.loc).emit_node(AddRow(made.op.axis), [total, index, gradient]), results=(result,))
+
+
+def _rows(region: Region) -> int:
+    return sum(isinstance(node.op, AddRow) for node in walk(region))
+
+
+def _row(made: Mapping[Value, Node], region: Region, atom: Atom) -> Node | None:
+    """Return the node of a region that computes the cotangent of one row as an array; None for other values."""
+    node = made.get(atom) if isinstance(atom, Value) else None
+    is_row = node is not None and isinstance(node.op, GatherGradient) and tensor_type(node.operands[1]).rank == 0
+    return node if is_row and node in region.nodes else None
 
 
 def _without(node: Node, at: int) -> list[Node]:

@@ -7,7 +7,7 @@
     if c { R } else { S }; if c { R1 } else { S1 }  if c { R; R1 } else { S; S1 }
     for of no round, of one round                   the initial values; its body
     a carried value that is yielded unchanged       the initial value
-    a result that equals another one                the other one; `undef` equals anything
+    a result that equals another one                the other one; `undef` equals anything; stacks stay, as each is used once
 
 `undef` is a value that is never read, so any value may replace it.
 """
@@ -92,7 +92,9 @@ class RegionSimplifier(Rewriter):
             place = -1
             if decided is None:
                 pairs = enumerate(kept)
-                place = next((i for i, pair in pairs if self._may_be(pair[0], one) and self._may_be(pair[1], two)), len(kept))
+                # a stack is used once, so two results stay two stacks
+                place = len(kept) if isinstance(one.type, StackType) else next(
+                    (i for i, pair in pairs if self._may_be(pair[0], one) and self._may_be(pair[1], two)), len(kept))
                 if place == len(kept):
                     kept.append((one, two))
                 else:

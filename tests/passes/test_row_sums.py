@@ -64,6 +64,14 @@ func @f(g: f32[2, 3], n: i64) -> (f32[4, 3], f32[3]) {
   return s, w
 }
 """
+TWO_SUMS_OF_ROWS = LOOP.replace("u: f32[4, 3] = undef()", """u: f32[4, 3] = undef()
+  v: f32[4, 3] = undef()""").replace("s: f32[4, 3], t", "s: f32[4, 3], w: f32[4, 3], t").replace(" = u, p", " = u, h: f32[4, 3] = v, p") \
+    .replace("    b: f32[4, 3] = if", """    l: f32[4, 3] = gather_gradient(e, 1_i64, axis=0, to=f32[4, 3])
+    b: f32[4, 3], m: f32[4, 3] = if""").replace("      yield c", """      k: f32[4, 3] = add(h, l)
+      yield c, k""").replace("      yield r", "      yield r, l").replace("yield b, true", "yield b, m, true") \
+    .replace("    yield s\n", """    x: f32[4, 3] = add(s, w)
+    yield x
+""")
 SEVERAL_INDICES = LOOP.replace("gather_gradient(d, i,", "gather_gradient(g, is,").replace("    d: f32[3] =", """\
     is: i64[2] = broadcast(i, to=i64[2])
     d: f32[3] =""")
@@ -92,7 +100,8 @@ def names(function: Function) -> list[str]:
     return [node.op.name for node in walk(function.body)]
 
 
-@pytest.mark.parametrize(("text", "rows"), [(LOOP, 1), (TWO_ROWS, 2), (A_WHOLE_ARRAY_TOO, 1), (ALONG_ANOTHER_AXIS, 1), (TWO_SUMS, 1)])
+@pytest.mark.parametrize(("text", "rows"), [(LOOP, 1), (TWO_ROWS, 2), (A_WHOLE_ARRAY_TOO, 1), (ALONG_ANOTHER_AXIS, 1), (TWO_SUMS, 1),
+                                            (TWO_SUMS_OF_ROWS, 2)])
 def test_rows_are_added(text: str, rows: int) -> None:
     plain, changed = with_row_sums(text)
     assert names(changed).count("add_row") == rows and "gather_gradient" not in names(changed)

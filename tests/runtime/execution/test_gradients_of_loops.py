@@ -131,19 +131,45 @@ def rows(x: Any, w: Any, rounds: Any) -> Any:
     """Cotangents of rows, some of them -0, are added to their sum in its memory."""
     matrix, y = x.reshape(3, 1) * w, w * 0.0
     for i in range(rounds):
-        y = ops.tanh(y * 0.5 + matrix[i % 3] * ops.relu(matrix[-1 - i % 2])) * -0.0 + y * matrix[0] + w
+        y = ops.tanh(y * 0.5 + matrix[i % 3] * ops.relu(matrix[-1 - i % 2])) * -0.0 + y * matrix[i % 2] + w
     return y.sum()
 
 
 def elements(x: Any, w: Any, rounds: Any) -> Any:
-    y = x.sum()
+    y = w.sum() * 0.5
     for i in range(rounds):
-        y = ops.sin(y) * x[i % 3] + (x * w).sum() * w[i % 2] * w[i % 2]
+        y = ops.sin(y) * x[i % 3] + w[i % 2] * x[i % 2]
     return y
 
 
+def rows_in_branches_and_loops(x: Any, w: Any, rounds: Any) -> Any:
+    matrix, y = x.reshape(3, 1) * w, w * 0.0
+    for i in range(rounds):
+        for j in range(i, rounds):
+            y = ops.sin(y * 0.5 + matrix[i % 3] * matrix[j % 2])
+        for j in range(i):
+            if y.sum() > 0.5:
+                y = y * matrix[j % 3]
+            else:
+                y = y + ops.relu(matrix[-1 - j % 2])
+    return y.sum()
+
+
+def loops_on_both_sides(x: Any, w: Any, rounds: Any) -> Any:
+    """Each side keeps stacks of the same types, of which the outer loop keeps stacks."""
+    matrix, y = x.reshape(3, 1) * w, w * 0.1
+    for i in range(rounds):
+        if y.sum() > 0.3:
+            for j in range(i):
+                y = ops.sin(y) * matrix[j % 2]
+        else:
+            for j in range(i):
+                y = ops.tanh(y * 0.5 + ops.relu(matrix[j % 2]))
+    return (y * y).sum()
+
+
 ALIKE = [recurrent, euler, adaptive, stopped_early, in_each_other, moved_on, two_after_each_other, skipped, fixed_point, counted_down, rows,
-         elements]
+         elements, rows_in_branches_and_loops, loops_on_both_sides]
 
 
 # -- functions whose sums are others -----------------------------------------------------------------------------------------
@@ -206,6 +232,12 @@ def test_bits_of_eager_mode(function: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("function", ALIKE)
 def test_both_loops_are_in_one_call(function: Callable[..., Any]) -> None:
     assert is_one_call(plan_of(question(function), X, W, n(3)))
+
+
+@pytest.mark.parametrize(("function", "count"), [(rows, 3), (elements, 3), (rows_in_branches_and_loops, 4)])
+def test_rows_are_added_to_their_sum(function: Callable[..., Any], count: int) -> None:
+    names = [node.op.name for node in walk(plan_of(question(function), X, W, n(3)).function.body)]
+    assert names.count("add_row") == count and "gather_gradient" not in names
 
 
 @pytest.mark.parametrize("function", OTHERWISE)
