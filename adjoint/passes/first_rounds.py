@@ -60,10 +60,11 @@ def first_round_before(b: Builder, node: Node, known: Known, copier: Rewriter) -
         rounds = known_rounds(bounds)
         if not isinstance(step, Literal) or step.value == 0 or (rounds is not None and not rounds):
             return None
-        condition = None if rounds else b.less(start, stop) if step.value > 0 else b.less(stop, start)
-        first, others = [start, *carried], [b.add(start, step), stop, step]
         if rounds:
-            others[0] = Literal(rounds.start + rounds.step, scalar(I64))
+            condition, second = None, Literal(rounds.start + rounds.step, scalar(I64))
+        else:
+            condition, second = b.less(start, stop) if step.value > 0 else b.less(stop, start), b.add(start, step)
+        first, others = [start, *carried], [second, stop, step]
     else:
         test, first, others = node.regions[0], carried, []
         here: Known = {**known, **dict(zip(test.params, carried, strict=True))}

@@ -47,11 +47,7 @@ class _RowSums(Rewriter):
 
     def __init__(self, function: Function):
         self._made = {value: node for node in walk(function.body) for value in node.results}
-        self._uses: Counter[Atom] = Counter(function.body.results)
-        for node in walk(function.body):
-            self._uses.update(node.operands)
-            for region in node.regions:
-                self._uses.update(region.results)
+        self._uses = _uses(function.body)
 
     def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
         if not isinstance(node.op, For):
@@ -65,6 +61,8 @@ class _RowSums(Rewriter):
                 body = _Sum(self._made, self._uses).of_loop(changed.regions[0], place, bit)
                 if body is not None and _rows(body) > _rows(changed.regions[0]):
                     self._made.update((value, inner) for inner in walk(body) for value in inner.results)
+                    self._uses.subtract(_uses(changed.regions[0]))
+                    self._uses.update(_uses(body))
                     zeros = Value(initial.type, "zeros")
                     known[zeros] = b.zeros(initial.type)
                     operands = (*changed.operands[: 3 + place], zeros, *changed.operands[4 + place :])
@@ -155,9 +153,12 @@ class _Sum:
     def _begun(self, region: Region, node: Node, at: int) -> tuple[Atom, Atom] | None:
         """Return the sum and the row where the result `at` of an `if` is `add(sum, row)` or, without a sum, `row`; otherwise None."""
         first, second = (side.results[at] for side in node.regions)
+        nodes = [inner for side in node.regions for inner in side.nodes]
         made = self._made.get(first) if isinstance(first, Value) else None
-        if made is None or made not in node.regions[0].nodes or not isinstance(made.op, Add) or self._uses[first] != 1:
+        if made not in node.regions[0].nodes or not isinstance(made.op, Add) or self._uses[first] != 1:
             return None
+        if len(node.results) == 1 and len(nodes) > 1:
+            return None  # what else it does must stay
         before, row = made.operands
         return (before, row) if row is second and before is not row and _row(self._made, region, row) is not None else None
 
@@ -167,6 +168,15 @@ class _Sum:
         assert isinstance(made.op, GatherGradient)
         gradient, index = made.operands
         return replace(Builder(node.loc).emit_node(AddRow(made.op.axis), [total, index, gradient]), results=(result,))
+
+
+def _uses(region: Region) -> Counter[Atom]:
+    found: Counter[Atom] = Counter(region.results)
+    for node in walk(region):
+        found.update(node.operands)
+        for inner in node.regions:
+            found.update(inner.results)
+    return found
 
 
 def _rows(region: Region) -> int:

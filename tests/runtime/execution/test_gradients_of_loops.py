@@ -234,7 +234,14 @@ def test_both_loops_are_in_one_call(function: Callable[..., Any]) -> None:
     assert is_one_call(plan_of(question(function), X, W, n(3)))
 
 
-@pytest.mark.parametrize(("function", "count"), [(rows, 3), (elements, 3), (rows_in_branches_and_loops, 4)])
+def two_sums_of_one_row(x: Any, w: Any, rounds: Any) -> Any:
+    first, second, y = x.reshape(3, 1) * w, w.reshape(3, 1) * x, w * 0.0
+    for i in range(rounds):
+        y = ops.tanh(y + (first[i % 3] + second[i % 3]))
+    return y.sum()
+
+
+@pytest.mark.parametrize(("function", "count"), [(rows, 3), (two_sums_of_one_row, 2), (elements, 3), (rows_in_branches_and_loops, 4)])
 def test_rows_are_added_to_their_sum(function: Callable[..., Any], count: int) -> None:
     names = [node.op.name for node in walk(plan_of(question(function), X, W, n(3)).function.body)]
     assert names.count("add_row") == count and "gather_gradient" not in names
