@@ -8,6 +8,8 @@
     other_thread  a thread that uses a program's cells while the program runs
     program       the text of a program, and the module that it becomes
     forms         the ways to run a program, and the comparison
+    batches       programs of one example, and their batch against the loop over the examples
+    rows          loops over rows, and their gradients in graphs against eager mode's
     smaller       a failing program with all that does not matter taken out
 
 `python -m tests.made_up SEED` shows the program of a seed and checks it; a file name instead of a seed checks that program.
