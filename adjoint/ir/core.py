@@ -13,6 +13,7 @@ around it; what it uses is computed by `free_values` and stored nowhere.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from adjoint.foundation.dataclass import dataclass, field
@@ -21,7 +22,7 @@ from adjoint.ir.op import Op
 from adjoint.ir.types import TensorType, Type
 
 __all__ = ["Atom", "Function", "Host", "Literal", "Module", "Node", "Region", "Value", "defined", "free_of", "free_values",
-           "symbol_like", "tensor_type", "walk"]
+           "symbol_like", "tensor_type", "use_counts", "walk"]
 
 
 class Value:
@@ -148,6 +149,16 @@ def defined(region: Region) -> set[Value]:
         found.update(node.results)
         for inner in node.regions:
             found |= defined(inner)
+    return found
+
+
+def use_counts(region: Region) -> Counter[Atom]:
+    """Return how often each atom is used in a region and in those within: by nodes, and as a result of a region."""
+    found: Counter[Atom] = Counter(region.results)
+    for node in walk(region):
+        found.update(node.operands)
+        for inner in node.regions:
+            found.update(inner.results)
     return found
 
 

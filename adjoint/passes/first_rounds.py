@@ -30,7 +30,7 @@ _MOST_NODES = 300
 def with_first_rounds(function: Function) -> Function:
     """Put the first round of loops that are differentiated before them, where a value has two names in them; return the function.
 
-    It is the same object if there is no such loop.
+    If there is no such loop, the function that was given is returned.
     """
     regions = [node.regions[0] for node in walk(function.body) if isinstance(node.op, Gradient)]
     if not any(gives_names(node) for region in regions for node in walk(region)):

@@ -52,11 +52,11 @@ def why_not_alike(function: Function, module: Module) -> str:
 
 def _optimised_alike(function: Function, module: Module) -> Function | str:
     flat = inlined(function, module)
-    if not CONDITIONS["sums"].holds(flat) and CONDITIONS["sums"].holds(changed := with_first_rounds(flat)):
-        flat = changed
-    for condition in CONDITIONS.values():
+    for name, condition in CONDITIONS.items():
         if not condition.holds(flat):
-            return condition.otherwise
+            if name != "sums" or not condition.holds(changed := with_first_rounds(flat)):
+                return condition.otherwise
+            flat = changed
     whole = Module(module.params, module.hosts, {**module.functions, function.symbol: flat})
     choices = _choices(flat)
     for schedule in ATTEMPTS if choices is not None else ATTEMPTS[1:]:

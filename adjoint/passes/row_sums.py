@@ -24,7 +24,7 @@ from typing import ClassVar
 
 from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, free_of, tensor_type, walk
+from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, free_of, tensor_type, use_counts, walk
 from adjoint.ir.ops.arithmetic import Add
 from adjoint.ir.ops.control import For, If
 from adjoint.ir.ops.indexing import GatherGradient
@@ -47,7 +47,7 @@ class _RowSums(Rewriter):
 
     def __init__(self, function: Function):
         self._made = {value: node for node in walk(function.body) for value in node.results}
-        self._uses = _uses(function.body)
+        self._uses = use_counts(function.body)
 
     def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
         if not isinstance(node.op, For):
@@ -61,8 +61,8 @@ class _RowSums(Rewriter):
                 body = _Sum(self._made, self._uses).of_loop(changed.regions[0], place, bit)
                 if body is not None and _rows(body) > _rows(changed.regions[0]):
                     self._made.update((value, inner) for inner in walk(body) for value in inner.results)
-                    self._uses.subtract(_uses(changed.regions[0]))
-                    self._uses.update(_uses(body))
+                    self._uses.subtract(use_counts(changed.regions[0]))
+                    self._uses.update(use_counts(body))
                     zeros = Value(initial.type, "zeros")
                     known[zeros] = b.zeros(initial.type)
                     operands = (*changed.operands[: 3 + place], zeros, *changed.operands[4 + place :])
@@ -170,15 +170,6 @@ class _Sum:
         return replace(Builder(node.loc).emit_node(AddRow(made.op.axis), [total, index, gradient]), results=(result,))
 
 
-def _uses(region: Region) -> Counter[Atom]:
-    found: Counter[Atom] = Counter(region.results)
-    for node in walk(region):
-        found.update(node.operands)
-        for inner in node.regions:
-            found.update(inner.results)
-    return found
-
-
 def _rows(region: Region) -> int:
     return sum(isinstance(node.op, AddRow) for node in walk(region))
 
@@ -186,8 +177,11 @@ def _rows(region: Region) -> int:
 def _row(made: Mapping[Value, Node], region: Region, atom: Atom) -> Node | None:
     """Return the node of a region that computes the cotangent of one row as an array; None for other values."""
     node = made.get(atom) if isinstance(atom, Value) else None
-    is_row = node is not None and isinstance(node.op, GatherGradient) and tensor_type(node.operands[1]).rank == 0
-    return node if is_row and node in region.nodes else None
+    return node if node is not None and _is_row(node) and node in region.nodes else None
+
+
+def _is_row(node: Node) -> bool:
+    return isinstance(node.op, GatherGradient) and tensor_type(node.operands[1]).rank == 0
 
 
 def _without(node: Node, at: int) -> list[Node]:
@@ -209,6 +203,6 @@ class RowSums(Pass):
     name: ClassVar[str] = "row-sums"
 
     def on_function(self, function: Function, module: Module) -> Function:
-        if not any(isinstance(node.op, GatherGradient) and tensor_type(node.operands[1]).rank == 0 for node in walk(function.body)):
+        if not any(map(_is_row, walk(function.body))):
             return function
         return replace(function, body=_RowSums(function).body(function.body))

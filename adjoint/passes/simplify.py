@@ -10,7 +10,6 @@ The pass runs after gradients only: before them it would change how often values
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
@@ -19,7 +18,7 @@ import numpy as np
 
 from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Function, Literal, Module, Node, walk
+from adjoint.ir.core import Atom, Function, Literal, Module, Node, use_counts, walk
 from adjoint.ir.op import Effect, Op
 from adjoint.ir.ops.control import RegionOp
 from adjoint.ir.ops.elementwise import Elementwise
@@ -344,21 +343,11 @@ class Simplify(Pass):
         after = _shape(function)
         for _ in range(self.ROUNDS):
             before = after
-            function = replace(function, body=_Simplifier(_uses(function)).body(function.body))
+            function = replace(function, body=_Simplifier(use_counts(function.body)).body(function.body))
             after = _shape(function)
             if after == before:
                 break
         return function
-
-
-def _uses(function: Function) -> Counter[Atom]:
-    """Return how often each value is used, by nodes and as a result of a region."""
-    counted = Counter(function.body.results)
-    for node in walk(function.body):
-        counted.update(node.operands)
-        for region in node.regions:
-            counted.update(region.results)
-    return counted
 
 
 def _shape(function: Function) -> list[tuple[Op, int]]:

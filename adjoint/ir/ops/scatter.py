@@ -213,7 +213,7 @@ class _Row(Op):
 
     def put(self, k: Kernel, out: Buffer, at: Any, value: Any) -> None:
         """Emit what becomes of the element of the slice at `at`; `value` is that of the row."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__}.put")
 
     def failure(self, status: int) -> Exception:
         return mistake(self, "index", f"in range along axis {self.axis}", "an index out of range", IndexError)

@@ -86,7 +86,7 @@ def _sink(name: str) -> Sink:
     if name == "table":
         return _LiveTable()
     if name.endswith((".jsonl", ".png")) and not os.path.isdir(folder := os.path.dirname(name) or "."):
-        raise FileNotFoundError(f"For 'statistics', the 'to' is {name!r}, but there is no directory {folder!r}.")
+        raise FileNotFoundError(f"For 'statistics', the 'to' names the file {name!r}, but there is no directory {folder!r}: make it first.")
     if name.endswith(".jsonl"):
         return _JsonLines(name)
     if name.endswith(".png"):
