@@ -169,6 +169,8 @@ families: Table[Hashable, _Family] = Table("recipes")
 
 def kernel_of(op: Op, operands: Sequence[Type], results: Sequence[Type], plain_work: float = 0) -> KernelText:
     """Return the kernel of an op as `emit.lower` does, without emitting it again if a recipe covers the sizes."""
+    if not op.any_size:
+        return lower(op, operands, results, plain_work=plain_work)
     form, sizes = form_of(op, operands, results)
     key = form, plain_work
     family = families.find(key)

@@ -121,6 +121,8 @@ class Op(metaclass=_OpClass):
     samples: ClassVar[tuple[Sample, ...]] = ()
     variadic: ClassVar[bool] = False
     """True if the op takes any number of operands."""
+    any_size: ClassVar[bool] = True
+    """True if one kernel of the op may serve operands of many sizes; False if each text is for one size."""
     cuts: ClassVar[str] = ""
     """The reason why no gradient flows through the op although none is missed, as for comparisons; "" if gradients flow or it is an error.
     """

@@ -105,7 +105,8 @@ _WORDS: Final = {
     "DTYPE": "a type", "STACK": "a type", "TUPLE": "a type", "INT": "an integer", "FLOAT": "a number", "STRING": "a string",
     "PLACE": "a place such as net.py:3:4", "KIND": "a place such as net.py:3:4", "UNKNOWN": "a place such as net.py:3:4",
     "NONE": "`none`", "RETURN": "`return`", "YIELD": "`yield`", "IF": "an op", "FOR": "an op", "WHILE": "an op", "CELL": "an op",
-    "FUSED": "an op", "ATTENTION": "an op", "BATCH": "an op", "GRADIENT": "an op", "RECORD": "an op", "TANGENT": "an op", "TRACE": "a type",
+    "FUSED": "an op", "ATTENTION": "an op", "UNROLLED": "an op", "BATCH": "an op", "GRADIENT": "an op", "RECORD": "an op",
+    "TANGENT": "an op", "TRACE": "a type",
 }
 
 
@@ -690,6 +691,7 @@ _REGION_OPS: Final[dict[str, Callable[[_FunctionReader, Any], tuple[Op, Sequence
     "cell": _FunctionReader._cell,
     "fused": _FunctionReader._fused,
     "attention": _FunctionReader._fused,
+    "unrolled": _FunctionReader._fused,
     "batch": _FunctionReader._batch,
     "gradient": _FunctionReader._gradient,
     "record": _FunctionReader._record,

@@ -36,7 +36,7 @@ KEYWORDS: Final = frozenset(
     {
         "at", "attention", "batch", "by", "carry", "cell", "do", "else", "false", "for", "func", "fused", "gradient", "host", "if", "in",
         "inf", "nan", "none", "of", "param", "range", "record", "residuals", "return", "sens", "stack", "tangent", "test", "trace", "true",
-        "tuple", "unknown", "vjp", "while", "with", "yield", *DTYPES,
+        "tuple", "unknown", "unrolled", "vjp", "while", "with", "yield", *DTYPES,
     }
 )
 """Keywords of the language, which are no names of values."""
@@ -359,6 +359,7 @@ _FORMS: Final = {
     "cell": _Form(1, _FunctionPrinter._cell),
     "fused": _Form(1, _FunctionPrinter._fused),
     "attention": _Form(1, _FunctionPrinter._fused),
+    "unrolled": _Form(1, _FunctionPrinter._fused),
     "batch": _Form(1, _FunctionPrinter._fused),
     "gradient": _Form(1, _FunctionPrinter._gradient),
     "record": _Form(1, _FunctionPrinter._gradient),

@@ -49,7 +49,7 @@ from adjoint.foundation import lazy
 PASSES = {
     "attend": "attention", "cse": "cse", "dce": "dce", "differentiate": "differentiate", "early-steps": "early_steps", "expand": "expand",
     "fuse": "fuse", "grad": "autodiff", "inline": "inline", "lift-state": "lift_state", "pair": "autodiff", "row-sums": "row_sums",
-    "simplify": "simplify", "specialize": "specialize", "unhook": "unhook",
+    "simplify": "simplify", "specialize": "specialize", "unhook": "unhook", "unroll": "unroll",
 }
 """For each pass, by its name in the text of a pipeline, the module that defines it: it is loaded with the first pipeline that has the pass.
 """

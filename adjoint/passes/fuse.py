@@ -29,29 +29,25 @@ Time and memory are linear in the number of nodes.
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from adjoint.foundation.dataclass import dataclass, field
-from adjoint.foundation.diagnostics import InternalError
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value, free_of, tensor_type
+from adjoint.ir.core import Atom, Function, Literal, Module, Node, Value, tensor_type
 from adjoint.ir.op import Effect, Op
-from adjoint.ir.ops.control import Differentiated
 from adjoint.ir.ops.conversion import Identity, NoGrad, StopGradient
 from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.ops.fused import Fused, cost_of, is_map, is_reduction, streamed, view_of
 from adjoint.ir.ops.fused_rows import reduces_rows
 from adjoint.ir.ops.loops import collapsed
 from adjoint.ir.ops.shape import Broadcast, Reshape
-from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.ops.views import View
-from adjoint.ir.types import TensorType
 from adjoint.passes.cse import same_key
 from adjoint.passes.manager import Pass
+from adjoint.passes.stretches import Accept, edges_of, in_order, regrouped
 
 __all__ = ["Fuse", "Stretch", "fused", "is_written_out"]
 
@@ -72,9 +68,6 @@ _SMALL = 2**16
 _WRITTEN_OUT = (0, 1, -1, 2, 0.5)
 """Literals that are written into the C text of a kernel.  Others are arguments of it: so one kernel serves all values of such a number."""
 
-Accept = Callable[[Node], bool]
-"""A filter for fused nodes: called with a proposed fused node, it returns True to use it, False to keep its nodes separate."""
-
 
 def fused(function: Function, accept: Accept = lambda node: True) -> Function:
     """Replace groups of elementwise nodes by fused nodes, and return the function; each fused node is one kernel.
@@ -83,52 +76,8 @@ def fused(function: Function, accept: Accept = lambda node: True) -> Function:
 
     accept  returns False for a fused node whose nodes should stay separate
     """
-    body = _region(function.body, accept)
+    body = regrouped(function.body, lambda nodes, begin, users: Stretch(nodes, begin, users, accept).fused())
     return function if body is function.body else replace(function, body=body)
-
-
-def _region(region: Region, accept: Accept) -> Region:
-    nodes = [_inside(node, accept) for node in region.nodes]
-    users = _users(nodes, region.results)
-    out: list[Node] = []
-    begin = 0
-    for end in range(len(nodes) + 1):
-        if end == len(nodes) or not _movable(nodes[end]):
-            out += Stretch(nodes[begin:end], begin, users, accept).fused() if end - begin > 1 else nodes[begin:end]
-            out += nodes[end : end + 1]
-            begin = end + 1
-    same = len(out) == len(region.nodes) and all(a is b for a, b in zip(out, region.nodes, strict=True))
-    return region if same else replace(region, nodes=tuple(out))
-
-
-def _inside(node: Node, accept: Accept) -> Node:
-    """Return the node with elementwise nodes fused in its regions; results and parameters stay the same values.
-
-    The same object is returned if nothing changed, for a node that is fused already, and for a gradient, which must see single nodes.
-    """
-    if isinstance(node.op, (Fused, Differentiated)):
-        return node
-    regions = tuple(_region(region, accept) for region in node.regions)
-    return node if all(a is b for a, b in zip(regions, node.regions, strict=True)) else replace(node, regions=regions)
-
-
-def _users(nodes: Sequence[Node], results: Sequence[Atom]) -> dict[Value, list[int]]:
-    """Return for each value the indices of the nodes that use it; the index `len(nodes)` stands for the end of the region."""
-    users: dict[Value, list[int]] = {}
-    for index, node in enumerate(nodes):
-        for atom in (*node.operands, *(value for inner in node.regions for value in free_of(inner))):
-            if isinstance(atom, Value):
-                users.setdefault(atom, []).append(index)
-    for atom in results:
-        if isinstance(atom, Value):
-            users.setdefault(atom, []).append(len(nodes))
-    return users
-
-
-def _movable(node: Node) -> bool:
-    if node.regions or not (node.op.effect is Effect.PURE or isinstance(node.op, (Read, Write))):
-        return False
-    return all(isinstance(x.type, TensorType) for x in (*node.operands, *node.results))
 
 
 class Stretch:
@@ -166,7 +115,7 @@ class Stretch:
                 self.renamed[node.result] = self.renamed.get(x, x) if isinstance(x, Value) else x
         for i in range(len(nodes)):
             self.find_rows(i)
-        self.edges = _edges(nodes)
+        self.edges = edges_of(nodes)
         self.users = [list(after) for after in self.edges]
         for i in reversed(range(len(nodes))):
             if nodes[i].results and nodes[i].results[0] in self.renamed and not self.users[i] and not self.needed[i]:
@@ -462,61 +411,7 @@ class _Grouping:
             else:
                 units.append((max(group), node))
         units += [(i, node) for i, node in enumerate(stretch.nodes) if i in self.stored and i not in self.group_of]
-        maker = {value: unit for unit, (_, node) in enumerate(units) for value in node.results}
-        next_units: list[set[int]] = [set() for _ in units]
-        for unit, (_, node) in enumerate(units):
-            for x in node.operands:
-                if isinstance(x, Value) and x in maker:
-                    next_units[maker[x]].add(unit)
-        single = {i: unit for unit, (i, _) in enumerate(units)}
-        for i, after in enumerate(stretch.edges):
-            if after:
-                next_units[single[i]].update(single[user] for user in after)
-        waiting = [0] * len(units)
-        for after in next_units:
-            for unit in after:
-                waiting[unit] += 1
-        ready = [(units[unit][0], unit) for unit, count in enumerate(waiting) if not count]
-        heapq.heapify(ready)
-        ordered: list[Node] = []
-        while ready:
-            _, unit = heapq.heappop(ready)
-            ordered.append(units[unit][1])
-            for following in next_units[unit]:
-                waiting[following] -= 1
-                if not waiting[following]:
-                    heapq.heappush(ready, (units[following][0], following))
-        if len(ordered) != len(units):
-            raise InternalError("fused nodes depend on each other")
-        return ordered
-
-
-def _edges(nodes: Sequence[Node]) -> list[list[int]]:
-    """Return for each node the indices of later nodes that must stay after it although they do not read its results: reads and writes of
-    the same parameter, and nodes that may fail.
-    """
-    edges: list[list[int]] = [[] for _ in nodes]
-    reads: dict[str, list[int]] = {}
-    writes: dict[str, int] = {}
-    failing, written = -1, list[int]()  # the node that may fail last, and the writes after it
-    for i, node in enumerate(nodes):
-        if isinstance(node.op, (Read, Write)) and node.op.symbol in writes:
-            edges[writes[node.op.symbol]].append(i)
-        if isinstance(node.op, Read):
-            reads.setdefault(node.op.symbol, []).append(i)
-        elif isinstance(node.op, Write):
-            for read in reads.pop(node.op.symbol, ()):
-                edges[read].append(i)
-            writes[node.op.symbol] = i
-            written.append(i)
-            if failing >= 0:
-                edges[failing].append(i)
-        elif node.op.may_fail:
-            for before in (written or [failing]):
-                if before >= 0:
-                    edges[before].append(i)
-            failing, written = i, []
-    return edges
+        return in_order(units, stretch.edges)
 
 
 def _space(node: Node) -> tuple[int, ...] | None:

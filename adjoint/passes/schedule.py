@@ -125,9 +125,10 @@ SIZED: Final = Schedule(
 )
 FUSED: Final = Schedule(
     "the fused tier",
-    "expand,fuse",
+    "expand,unroll,fuse",
     "`runtime/execution/tiers.py`, after three runs of a graph, an adjoint or a text; `dump-ir --stage plan`",
     "On the function of a plan, after all else: what is fused is not taken apart again. Moments become their steps first. "
+    "Nodes on a few numbers are grouped before nodes over the same elements, since these are then left out. "
     "A kernel that the compiler refuses is not accepted in a second run.",
 )
 GRADIENT: Final = Schedule(

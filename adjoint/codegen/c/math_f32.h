@@ -39,6 +39,11 @@ static inline float adjoint_term_f32(float x, float y) {
     return ADJOINT_FMA_F32(x, y, 0.0f);
 }
 
+/* x * y as a further term of such a sum. */
+static inline float adjoint_next_term_f32(float x, float y, float sum) {
+    return ADJOINT_FMA_F32(x, y, sum);
+}
+
 /* Adding this to |x| < 2^22 rounds x to an integer, whose two's complement is then in the low bits of the sum. */
 #define ADJOINT_ROUND_F32 0x1.8p23f
 #define ADJOINT_ROUND_F64 0x1.8p52

@@ -24,6 +24,11 @@ static inline double adjoint_term_f64(double x, double y) {
     return ADJOINT_FMA_F64(x, y, 0.0);
 }
 
+/* x * y as a further term of such a sum. */
+static inline double adjoint_next_term_f64(double x, double y, double sum) {
+    return ADJOINT_FMA_F64(x, y, sum);
+}
+
 /* Adding this to |x| < 2^51 rounds x to an integer, whose two's complement is then in the low bits of the sum. */
 #define ADJOINT_ROUND_F64 0x1.8p52
 

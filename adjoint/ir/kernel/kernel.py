@@ -209,8 +209,10 @@ class Kernel:
     recorded.
     """
 
-    def __init__(self, *, specialized: bool = False, plain_work: float = 0, values: Sequence[str] = ()):
-        self.specialized = specialized
+    def __init__(self, *, specialized: bool = False, plain_work: float = 0, values: Sequence[str] = (), unrolls: bool = False):
+        self.specialized = specialized or unrolls
+        self.unrolls = unrolls
+        """True if the kernel will be unrolled, for operands of a few numbers: no loop may then be in a function on memory that it calls."""
         self.values = values
         """Names for the values of a fused kernel, by their numbers; none for a kernel that is compiled: see `emit.shown`."""
         self.plain_work = plain_work
@@ -460,6 +462,14 @@ class Kernel:
         """Return the size array of each stage: units, grain, then the sizes in order."""
         sizes = tuple(self._sizes.values())
         return [(units, grain, *sizes) for units, grain, _ in self._stages]
+
+    def stages(self) -> list[tuple[int, tuple[Statement, ...]]]:
+        """Return the units and the statements of each stage."""
+        return [(units, body) for units, _, body in self._stages]
+
+    def scratch_buffers(self) -> tuple[Buffer, ...]:
+        """Return the scratch buffers."""
+        return tuple(self._scratch)
 
     def scratch_bytes(self) -> tuple[int, ...]:
         """Return the bytes of each scratch buffer."""

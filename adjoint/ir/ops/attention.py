@@ -25,9 +25,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
-
-import numpy as np
+from typing import TYPE_CHECKING, ClassVar
 
 from adjoint.ir.core import Atom, Node, tensor_type
 from adjoint.ir.op import family, mistake, operation
@@ -132,13 +130,6 @@ class AttentionKernel(FusedKernel):
     @property
     def in_place(self) -> dict[int, int]:
         return {}
-
-    def reference(self, *operands: Any) -> Any:
-        values: list[Any] = list(operands)
-        for op, given in self.steps:
-            values.append(op.reference(*(np.asarray(x[1], x[0].array) if isinstance(x, tuple) else values[x] for x in given)))
-        results = [values[x] for x in self.results]
-        return results[0] if len(results) == 1 else tuple(results)
 
     def lower(self, k: Kernel, *buffers: Buffer) -> None:
         operands, outs = buffers[: self.operands], buffers[self.operands :]

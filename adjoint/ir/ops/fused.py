@@ -19,6 +19,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
+
 from adjoint.ir.core import Literal, Value, free_of, tensor_type
 from adjoint.ir.kernel.c_ast import Expr, Name, Operand
 from adjoint.ir.kernel.operands import Buffer, LocalArray, StageWriter
@@ -258,6 +260,14 @@ class FusedKernel(Op):
     def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
         types = self.types(operands)
         return tuple(scalar(x[0]) if isinstance(x, tuple) else types[x] for x in self.results)
+
+    def reference(self, *operands: Any) -> Any:
+        """Compute the steps one by one, each as its op defines it."""
+        values: list[Any] = list(operands)
+        for op, given in self.steps:
+            values.append(op.reference(*(np.asarray(x[1], x[0].array) if isinstance(x, tuple) else values[x] for x in given)))
+        results = [values[x] for x in self.results]
+        return results[0] if len(results) == 1 else tuple(results)
 
     def lower(self, k: Kernel, *buffers: Buffer) -> None:
         operands, outs = buffers[: self.operands], buffers[self.operands :]

@@ -116,6 +116,8 @@ OPS = {
         "erf erfc erfinv sinc",
     "tuples":
         "group item",
+    "unrolled":
+        "unrolled",
 }
 """For each module the names of its ops."""
 

@@ -161,6 +161,9 @@ class MatMul(Op):
         Threads share the rows if there are many, so that each copies its own rows of `a`; else the columns, if there are more of them.
         """
         layout = m, n, inner, lead, _ = self._layout(shapes)
+        if k.unrolls:
+            self._product_of_few(k, a, b, out, layout)
+            return
         if k.takes_plain_form(math.prod(lead) * m * n * inner // PLAIN_SPEED):
             self._plain_product(k, a, b, out, layout)
             return
@@ -202,6 +205,18 @@ class MatMul(Op):
         with self._units(k, layout, m if n else 0, max(1, PRODUCTS_PER_THREAD // max(1, n * inner))) as (places, first, last):
             k.run(f"adjoint_plain_product_{out.dtype.name}", *(x.at(place) for x, place in zip((a, b, out), places, strict=True)),
                   rows, columns, depth, transpose_a, transpose_b, first, last)
+
+    def _product_of_few(self, k: Kernel, a: Buffer, b: Buffer, out: Buffer, layout: Layout) -> None:
+        """Emit the product of matrices of a few numbers, for a kernel that will be unrolled; no sum is longer than a chain."""
+        m, n, inner, _, _ = layout
+        a_row, a_step = (1, m) if self.ta else (inner, 1)
+        b_row, b_step = (1, inner) if self.tb else (n, 1)
+        with self._units(k, layout, m, 1) as (places, first, last), k.loop(first, last, "row") as row, k.loop(0, n) as j:
+            total = k.local(0, "total", out.dtype)
+            with k.loop(0, inner, "p") as p:
+                left, right = a[places[0] + row * a_row + p * a_step], b[places[1] + p * b_row + j * b_step]
+                k.set(total, k.call("next_term", left, right, total))
+            k.store(out, places[2] + row * n + j, total)
 
     def _long_product(self, k: Kernel, a: Buffer, b: Buffer, out: Buffer, inner: int) -> None:
         """Emit the product of a row and a column: a stage computes the sums of blocks side by side, the other one adds them in order."""

@@ -253,7 +253,7 @@ class Transpose(ViewOp):
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
         view = self.view(View.whole(x.shape))
         dims, (merged,) = collapsed(view.sizes, [view.strides])
-        if merged[-1] == 1:
+        if merged[-1] == 1 or k.unrolls:
             emit_map(k, out, [view.access(x, out.shape)], _first)
         else:
             _emit_tiled(k, x, out, dims, merged)

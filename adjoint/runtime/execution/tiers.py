@@ -196,8 +196,9 @@ def fused_plan(plan: Plan, *, waited_for: bool) -> Plan | None:
     texts: dict[Any, KernelText] = {}
 
     def wanted(node: Node) -> bool:
-        types = [x.type for x in node.operands]
-        texts[kernel_op(node), *types] = kernel_of(kernel_op(node), types, [x.type for x in node.results])
+        op, types = kernel_op(node), [x.type for x in node.operands]
+        if (op, *types) not in texts:
+            texts[op, *types] = kernel_of(op, types, [x.type for x in node.results])
         return True
 
     function = FUSED.on(plan.function, accept=wanted)

@@ -1,0 +1,145 @@
+"""Unrolled: nodes on a few numbers each, as one kernel without loops.
+
+    y: f32[2] = unrolled carry (x: f32[2] = a, r: f32 = b) {          const float x_value = x[0], x_value_1 = x[1], r_value = r[0];
+      s: f32[1] = slice(x, start=[0], stop=[1], step=[1])             const float m = x_value * r_value;
+      m: f32[1] = mul(s, r)                                           y[0] = m;
+      y: f32[2] = concat(m, x[1:2], axis=0)                           y[1] = x_value_1;
+      yield y
+    }
+
+A launch takes longer than the few operations that such a node needs.  Here each number is a local variable of C.  A slice, a reshape or a
+concatenation is nothing but another name for numbers.  The kernel does what the nodes' own kernels do, in their order of operations (see
+`kernel/unrolling.py`), so the results have the same bits as those of the nodes one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from adjoint.ir.core import tensor_type
+from adjoint.ir.kernel.conversion import stored
+from adjoint.ir.kernel.kernel import Kernel
+from adjoint.ir.kernel.unrolling import CannotUnroll, Unroller
+from adjoint.ir.op import Effect, Op, family, mistake, operation
+from adjoint.ir.ops.fused import Fused, FusedKernel
+from adjoint.ir.types import TensorType, Type, scalar
+
+if TYPE_CHECKING:
+    from adjoint.ir.core import Node, Region
+    from adjoint.ir.kernel import Buffer, Expr
+
+__all__ = ["Unrolled", "UnrolledKernel", "unrolled_cost"]
+
+_NUMBERS: Final = 16
+"""The limit for the elements of an operand or result.  With more, the vectors of a kernel of its own are as quick."""
+
+
+def unrolled_cost(node: Node) -> int | None:
+    """Return how many operations of C compute a node in an unrolled kernel; None if it cannot be in one.
+
+    A call of a mathematical function that is not a single instruction counts as several (see `Unroller.cost`).
+    """
+    op = node.op
+    if node.regions or op.effect is not Effect.PURE or op.may_fail or not op.can_lower or op.in_python:
+        return None
+    atoms = (*node.operands, *node.results)
+    if not all(isinstance(x.type, TensorType) and x.type.is_static and 0 < x.type.count <= _NUMBERS for x in atoms):
+        return None
+    return _cost(op, tuple([tensor_type(x) for x in node.operands]), tuple([tensor_type(x) for x in node.results]))
+
+
+@lru_cache(maxsize=4096)
+def _cost(op: Op, operands: tuple[TensorType, ...], results: tuple[TensorType, ...]) -> int | None:
+    k = Kernel(unrolls=True)
+    names = [k.operand(type_, "x", written=False) for type_ in operands]
+    try:
+        with k.stage_range(1, 1):
+            unroller = Unroller(k)
+            _step(unroller, op, [_loaded(k, buffer, "x") for buffer in names], operands, results, ["out"] * len(results))
+    except CannotUnroll:
+        return None
+    return unroller.cost
+
+
+def _loaded(k: Kernel, buffer: Buffer, name: str) -> list[Expr]:
+    """Return the elements of an operand, as they are stored."""
+    return [k.let(buffer.raw(i), name) for i in range(buffer.count)]
+
+
+def _step(
+    unroller: Unroller, op: Op, given: Sequence[Sequence[Expr]], operands: Sequence[TensorType], results: Sequence[TensorType],
+    names: Sequence[str],
+) -> list[Sequence[Expr]]:
+    """Write what a node computes, and return the elements of its results.
+
+    given  the elements of its operands
+    names  names in C for its results
+    """
+    k = Kernel(unrolls=True)
+    buffers = [k.operand(type_, "x", written=False) for type_ in operands]
+    buffers += [k.operand(type_, name, written=True) for type_, name in zip(results, names, strict=True)]
+    op.lower(k, *buffers)
+    made = unroller.run(k, buffers, [*given, *([None] * type_.count for type_ in results)])[len(operands) :]
+    if any(element is None for each in made for element in each):
+        raise CannotUnroll("an element that is not written")
+    return made
+
+
+@operation
+class Unrolled(Fused):
+    """Nodes on a few numbers that one kernel computes: `y: f32[2] = unrolled carry (x: f32[2] = a) { ... yield y1 }`.
+
+    It computes what its region computes, to the bit.
+
+    operands  tensors of at most 16 elements
+    region    parameters: the operands, and it sees nothing else; nodes: ops without effects that cannot fail, on tensors of at most 16
+              elements, whose kernels do the same whatever the elements are: no index depends on an element
+    result    what the region yields
+    gradient  that of the nodes which the pass `inline` puts in its place
+    errors    TypeError when the parameters do not have the operands' types; ValueError when the region holds other nodes
+    """
+
+    def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
+        body = self.closed(operands, regions)
+        for node in body.nodes:
+            if unrolled_cost(node) is None:
+                raise mistake(self, "region", f"ops on at most {_NUMBERS} elements, in places that do not depend on elements", node.op.name)
+        return tuple(atom.type for atom in body.results)
+
+    def kernel(self, region: Region) -> UnrolledKernel:
+        return UnrolledKernel.of(region)
+
+
+@family
+class UnrolledKernel(FusedKernel):
+    """The region of an `unrolled` as an op without regions: see `FusedKernel`."""
+
+    name: ClassVar[str] = "unrolled"
+    any_size: ClassVar[bool] = False
+
+    @property
+    def in_place(self) -> dict[int, int]:
+        return {}
+
+    def lower(self, k: Kernel, *buffers: Buffer) -> None:
+        operands, outs = buffers[: self.operands], buffers[self.operands :]
+        types = [tensor_type_ for tensor_type_ in self.types([buffer.type for buffer in operands]) if isinstance(tensor_type_, TensorType)]
+        with k.stage_range(1, 1):
+            unroller = Unroller(k)
+            values: list[Sequence[Expr]] = [_loaded(k, buffer, k.element_name(i)) for i, buffer in enumerate(operands)]
+            for step, (op, given) in enumerate(self.steps):
+                k.step = step
+                constants = [isinstance(x, tuple) for x in given]
+                operand_types = [scalar(x[0]) if is_constant else types[x] for x, is_constant in zip(given, constants, strict=True)]
+                elements = [[stored(k.literal(x[1], x[0]), x[0])] if is_constant else values[x]
+                            for x, is_constant in zip(given, constants, strict=True)]
+                count = len(op.result_types(operand_types, ()))
+                numbers = range(len(values), len(values) + count)
+                values += _step(unroller, op, elements, operand_types, [types[i] for i in numbers],
+                                [k.value_name(i, op.name) for i in numbers])
+                k.step = None
+            for out, number in zip(outs, self.results, strict=True):
+                for i, element in enumerate(values[number]):
+                    k.set(out.raw(i), element)

@@ -1,0 +1,139 @@
+"""Stretches: consecutive nodes of a region whose order may change, so that some of them become one node.
+
+A pass that makes one node of several takes a region apart into stretches, finds groups of nodes in each, and puts all nodes into an order
+in which each comes after those on which it depends.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from adjoint.foundation.diagnostics import InternalError
+from adjoint.ir.core import Atom, Node, Region, Value, free_of
+from adjoint.ir.op import Effect
+from adjoint.ir.ops.control import Differentiated
+from adjoint.ir.ops.fused import Fused
+from adjoint.ir.ops.state import Read, Write
+from adjoint.ir.types import TensorType
+
+__all__ = ["Accept", "Grouped", "edges_of", "in_order", "regrouped"]
+
+Accept = Callable[[Node], bool]
+"""A filter for nodes that a pass makes of several: called with such a node, it returns True to use it, False to keep its nodes separate."""
+
+Grouped = Callable[[list[Node], int, dict[Value, list[int]]], list[Node]]
+"""What a pass does with a stretch: called with its nodes, the index of the first of them in the region, and for each value the indices of
+the nodes that use it, it returns the nodes that take their place."""
+
+
+def regrouped(region: Region, grouped: Grouped) -> Region:
+    """Return a region with each stretch of more than one node replaced, also in the regions of its nodes.
+
+    It is the same object if nothing changed.  Results of nodes stay the same values.
+    """
+    nodes = [_inside(node, grouped) for node in region.nodes]
+    users = _users(nodes, region.results)
+    out: list[Node] = []
+    begin = 0
+    for end in range(len(nodes) + 1):
+        if end == len(nodes) or not _movable(nodes[end]):
+            out += grouped(nodes[begin:end], begin, users) if end - begin > 1 else nodes[begin:end]
+            out += nodes[end : end + 1]
+            begin = end + 1
+    same = len(out) == len(region.nodes) and all(a is b for a, b in zip(out, region.nodes, strict=True))
+    return region if same else replace(region, nodes=tuple(out))
+
+
+def _inside(node: Node, grouped: Grouped) -> Node:
+    """Return the node with the stretches in its regions replaced; results and parameters stay the same values.
+
+    The same object is returned if nothing changed, for a node that is fused already, and for a gradient, which must see single nodes.
+    """
+    if isinstance(node.op, (Fused, Differentiated)):
+        return node
+    regions = tuple(regrouped(region, grouped) for region in node.regions)
+    return node if all(a is b for a, b in zip(regions, node.regions, strict=True)) else replace(node, regions=regions)
+
+
+def _users(nodes: Sequence[Node], results: Sequence[Atom]) -> dict[Value, list[int]]:
+    """Return for each value the indices of the nodes that use it; the index `len(nodes)` stands for the end of the region."""
+    users: dict[Value, list[int]] = {}
+    for index, node in enumerate(nodes):
+        for atom in (*node.operands, *(value for inner in node.regions for value in free_of(inner))):
+            if isinstance(atom, Value):
+                users.setdefault(atom, []).append(index)
+    for atom in results:
+        if isinstance(atom, Value):
+            users.setdefault(atom, []).append(len(nodes))
+    return users
+
+
+def _movable(node: Node) -> bool:
+    if (node.regions and not isinstance(node.op, Fused)) or not (node.op.effect is Effect.PURE or isinstance(node.op, (Read, Write))):
+        return False
+    return all(isinstance(x.type, TensorType) for x in (*node.operands, *node.results))
+
+
+def edges_of(nodes: Sequence[Node]) -> list[list[int]]:
+    """Return for each node the indices of later nodes that must stay after it although they do not read its results: reads and writes of
+    the same parameter, and nodes that may fail.
+    """
+    edges: list[list[int]] = [[] for _ in nodes]
+    reads: dict[str, list[int]] = {}
+    writes: dict[str, int] = {}
+    failing, written = -1, list[int]()  # the node that may fail last, and the writes after it
+    for i, node in enumerate(nodes):
+        if isinstance(node.op, (Read, Write)) and node.op.symbol in writes:
+            edges[writes[node.op.symbol]].append(i)
+        if isinstance(node.op, Read):
+            reads.setdefault(node.op.symbol, []).append(i)
+        elif isinstance(node.op, Write):
+            for read in reads.pop(node.op.symbol, ()):
+                edges[read].append(i)
+            writes[node.op.symbol] = i
+            written.append(i)
+            if failing >= 0:
+                edges[failing].append(i)
+        elif node.op.may_fail:
+            for before in (written or [failing]):
+                if before >= 0:
+                    edges[before].append(i)
+            failing, written = i, []
+    return edges
+
+
+def in_order(units: Sequence[tuple[int, Node]], edges: Sequence[Sequence[int]]) -> list[Node]:
+    """Return nodes in an order in which each comes after those that it reads, and otherwise as near to the old order as possible.
+
+    units  the nodes, each with the index of the last node of the stretch that it stands for
+    edges  see `edges_of`; nodes with edges stand for themselves
+    """
+    maker = {value: unit for unit, (_, node) in enumerate(units) for value in node.results}
+    next_units: list[set[int]] = [set() for _ in units]
+    for unit, (_, node) in enumerate(units):
+        for x in node.operands:
+            if isinstance(x, Value) and x in maker:
+                next_units[maker[x]].add(unit)
+    single = {i: unit for unit, (i, _) in enumerate(units)}
+    for i, after in enumerate(edges):
+        if after:
+            next_units[single[i]].update(single[user] for user in after)
+    waiting = [0] * len(units)
+    for after in next_units:
+        for unit in after:
+            waiting[unit] += 1
+    ready = [(units[unit][0], unit) for unit, count in enumerate(waiting) if not count]
+    heapq.heapify(ready)
+    ordered: list[Node] = []
+    while ready:
+        _, unit = heapq.heappop(ready)
+        ordered.append(units[unit][1])
+        for following in next_units[unit]:
+            waiting[following] -= 1
+            if not waiting[following]:
+                heapq.heappush(ready, (units[following][0], following))
+    if len(ordered) != len(units):
+        raise InternalError("fused nodes depend on each other")
+    return ordered

@@ -1,0 +1,190 @@
+"""Unrolling: nodes on a few numbers each become one `unrolled` node, whose kernel has no loops.
+
+    s = slice(x, start=[0], stop=[1])          y = unrolled carry (x1 = x, r1 = r) {
+    m = mul(s, r)                                s1 = slice(x1, ...); m1 = mul(s1, r1); y1 = concat(m1, s1)
+    y = concat(m, s)                             yield y1
+                                               }
+
+The nodes of a stretch (see `stretches.py`) on at most 16 numbers are grouped as follows:
+
+    level     How often a path to the node leaves such nodes and returns to them.  Nodes of one level may be in one group, in their order:
+              a path that leaves the level does not return to it.
+    group     Consecutive nodes of one level whose kernels together are not too long.  Programs repeat themselves, as the steps of a solver
+              do.  So a group ends where the hash of what follows is smallest, among all places where it may end.  Equal parts of a program
+              are then cut alike, and share kernels.
+    kernels   If there would be too many different kernels, those that are used most often are made.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Final
+
+from adjoint.foundation.dataclass import dataclass, field
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Function, Literal, Module, Node, Value
+from adjoint.ir.ops.fused import kernel_op
+from adjoint.ir.ops.unrolled import Unrolled, unrolled_cost
+from adjoint.passes.cse import same_key
+from adjoint.passes.fuse import is_written_out
+from adjoint.passes.manager import Pass
+from adjoint.passes.stretches import Accept, edges_of, in_order, regrouped
+
+__all__ = ["Unroll", "unrolled"]
+
+_COST: Final = 256
+"""The limit for the operations of C in one kernel: a compiler takes about a quarter of a second for so many."""
+_ALIKE: Final = 8
+"""The number of nodes after a place by which it is compared with other places."""
+_KERNELS: Final = 64
+"""The limit for the number of different kernels that are made of one stretch, since each must be compiled."""
+
+
+def unrolled(function: Function, accept: Accept = lambda node: True) -> Function:
+    """Replace groups of nodes on a few numbers by unrolled nodes, and return the function; each unrolled node is one kernel.
+
+    It is the same object if there is nothing to unroll.  Results of nodes stay the same values.
+
+    accept  returns False for an unrolled node whose nodes should stay separate
+    """
+    body = regrouped(function.body, lambda nodes, begin, users: _Few(nodes, begin, users, accept).unrolled())
+    return function if body is function.body else replace(function, body=body)
+
+
+class _Few:
+    """Finds the nodes of a stretch that are on a few numbers each, and makes unrolled nodes of them.  Nodes are given by their indices.
+
+    begin    the index of the first node in the region
+    accept   called with a proposed node; returns True to use it, False to keep its nodes separate
+    maker    for each value, the node that computes it
+    users    for each node, those that use its results; `len(nodes)` stands for uses after the stretch
+    edges    for each node, the nodes that must come after it although they do not use its results
+    costs    for each node, how many operations of C compute it in an unrolled kernel; None if it cannot be in one
+    """
+
+    def __init__(self, nodes: list[Node], begin: int, users: dict[Value, list[int]], accept: Accept):
+        self.nodes, self.accept = nodes, accept
+        self.maker = {value: i for i, node in enumerate(nodes) for value in node.results}
+        self.costs = [unrolled_cost(node) for node in nodes]
+        self.edges = edges_of(nodes)
+        end = begin + len(nodes)
+        self.users = [{min(user, end) - begin for value in node.results for user in users.get(value, ())} for node in nodes]
+
+    def unrolled(self) -> list[Node]:
+        """Return the nodes of the stretch with those that `accept` allows unrolled; the same list if there are none."""
+        if sum(cost is not None for cost in self.costs) < 2:
+            return self.nodes
+        groups = [group for level in self.levels() for group in self.cut(level) if self.launches(group) > 1]
+        made = [self.made(group) for group in groups]
+        kernels = Counter(kernel_op(node) for node in made)
+        wanted = {kernel for kernel, _ in kernels.most_common(_KERNELS)}
+        chosen = [(group, node) for group, node in zip(groups, made, strict=True) if kernel_op(node) in wanted and self.accept(node)]
+        if not chosen:
+            return self.nodes
+        inside = {i for group, _ in chosen for i in group}
+        units = [(max(group), node) for group, node in chosen]
+        units += [(i, node) for i, node in enumerate(self.nodes) if i not in inside]
+        units += [(i, self.nodes[i]) for group, _ in chosen for i in self.again(group)]
+        return in_order(units, self.edges)
+
+    def levels(self) -> list[list[int]]:
+        """Return the nodes of each level, in their order."""
+        level = [0] * len(self.nodes)
+        levels: list[list[int]] = []
+        for i, node in enumerate(self.nodes):
+            few = self.costs[i] is not None
+            for maker in {self.maker[x] for x in node.operands if isinstance(x, Value) and x in self.maker}:
+                level[i] = max(level[i], level[maker] + (self.costs[maker] is not None and not few))
+            for after in self.edges[i]:
+                level[after] = max(level[after], level[i])
+            if few:
+                levels += [[] for _ in range(level[i] + 1 - len(levels))]
+                levels[level[i]].append(i)
+        return levels
+
+    def cut(self, level: Sequence[int]) -> list[list[int]]:
+        """Split the nodes of a level into groups for one kernel each."""
+        costs = [self.costs[i] or 0 for i in level]
+        kinds = [_kind(self.nodes[i]) for i in level]
+        groups: list[list[int]] = []
+        begin = 0
+        while begin < len(level):
+            cost, end, places = 0, begin, list[int]()
+            while end < len(level) and (end == begin or cost + costs[end] <= _COST):
+                if 2 * cost >= _COST:
+                    places.append(end)
+                cost += costs[end]
+                end += 1
+            if end < len(level) and places:
+                end = min(places, key=lambda place: _hash_of(kinds[place : place + _ALIKE]))
+            groups.append([*level[begin:end]])
+            begin = end
+        return groups
+
+    def launches(self, group: Sequence[int]) -> int:
+        """Return how many launches the nodes of a group are when they are separate."""
+        return sum(not _names_its_operand(self.nodes[i]) for i in group)
+
+    def again(self, group: Sequence[int]) -> list[int]:
+        """Return the nodes of a group that also stay separate: their results are used elsewhere, and only name their operands."""
+        members, found = set(group), set[int]()
+        for i in reversed(group):
+            if _names_its_operand(self.nodes[i]) and any(user not in members or user in found for user in self.users[i]):
+                found.add(i)
+        return sorted(found)
+
+    def made(self, group: Sequence[int]) -> Node:
+        """Return the unrolled node of a group."""
+        members, again, inner = set(group), set(self.again(group)), Builder()
+        known: dict[Value, Value] = {}
+        params: dict[Any, tuple[Value, Atom]] = {}
+
+        def inside(atom: Atom, node: Node, position: int) -> Atom:
+            if isinstance(atom, Value) and atom in known:
+                return known[atom]
+            if isinstance(atom, Literal) and is_written_out(node.op, position, atom):
+                return atom
+            hint = atom.hint if isinstance(atom, Value) else "number"
+            return params.setdefault(same_key(atom), (Value(atom.type, hint), atom))[0]
+
+        results: list[Value] = []
+        for i in group:
+            node = self.nodes[i]
+            given = [inside(x, node, position) for position, x in enumerate(node.operands)]
+            copied = inner.emit_node(node.op, given, hint=node.results[0].hint, loc=node.loc)
+            known.update(zip(node.results, copied.results, strict=True))
+            if i not in again and any(user not in members or user in again for user in self.users[i]):
+                results += node.results
+        region = inner.finish([known[value] for value in results], [param for param, _ in params.values()])
+        loc = self.nodes[self.maker[results[-1]]].loc if results else self.nodes[group[-1]].loc
+        return Builder().emit_node(Unrolled(), [atom for _, atom in params.values()], regions=[region], results=results, loc=loc)
+
+
+def _names_its_operand(node: Node) -> bool:
+    return getattr(node.op, "aliases", False)
+
+
+def _kind(node: Node) -> int:
+    """Return a number that is the same for nodes of one op and types, in every process."""
+    return zlib.crc32(f"{node.op!r} {[str(x.type) for x in node.operands]}".encode())
+
+
+def _hash_of(kinds: Sequence[int]) -> int:
+    return zlib.crc32(b"".join([kind.to_bytes(4, "little") for kind in kinds]))
+
+
+@dataclass(frozen=True)
+class Unroll(Pass):
+    """The pass `unroll`: replace nodes on a few numbers each by nodes whose kernels have no loops.
+
+    accept  called with each proposed unrolled node; it returns False if the nodes should stay separate
+    """
+
+    name: ClassVar[str] = "unroll"
+    accept: Accept = field(default=lambda node: True, repr=False)
+
+    def on_function(self, function: Function, module: Module) -> Function:
+        return unrolled(function, self.accept)
