@@ -21,7 +21,7 @@ from adjoint.ir.op import Op, registry
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import BOOL, TensorType, Type, scalar
 
-__all__ = ["FALSE", "TRUE", "Bindings", "Definitions", "Emit", "Rewrite", "number", "same_atom"]
+__all__ = ["FALSE", "TRUE", "Bindings", "Definitions", "Emit", "Rewrite", "Rules", "number", "same_atom"]
 
 Bindings = dict[str, Any]
 """For each letter of a pattern: the atom or attribute that it matches."""
@@ -92,6 +92,53 @@ class Rewrite:
             return None
         found = _built(_parsed(self.replacement), emit, bindings)
         return found if found.type is type_ else None
+
+
+class Rules:
+    """A table of rules, in which those that may match a node are found by its op and by what computes its operands.
+
+    rules  the rules; of several that match, the first is meant
+    """
+
+    def __init__(self, rules: Sequence[Rewrite]):
+        self._by_root: dict[str, list[Rewrite]] = {}
+        for rule in rules:
+            self._by_root.setdefault(rule.root, []).append(rule)
+        self._found: dict[tuple[str, ...], tuple[Rewrite, ...]] = {}
+
+    def for_node(self, op: Op, operands: Sequence[Atom], made: Definitions) -> tuple[Rewrite, ...]:
+        """Return the rules that may match `op(operands)`: all others differ from it in an op or have a number in another place.
+
+        made  for each value, the node that computes it
+        """
+        if op.name not in self._by_root:
+            return ()
+        makers = tuple([_NUMBER if isinstance(atom, Literal) else made[atom].op.name if atom in made else "" for atom in operands])
+        key = (op.name, *makers)
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = tuple([rule for rule in self._by_root[op.name] if _may_match(_parsed(rule.pattern), makers)])
+        return found
+
+
+_NUMBER = "number"
+"""What stands for a literal where the name of an op stands for the result of a node."""
+
+
+def _may_match(call: ast.expr, makers: Sequence[str]) -> bool:
+    """Return False if no operands that are computed by the ops `makers` match the operands of a pattern."""
+    assert isinstance(call, ast.Call)
+    return len(call.args) == len(makers) and all(map(_may_be, call.args, makers))
+
+
+def _may_be(pattern: ast.expr, maker: str) -> bool:
+    match pattern:
+        case ast.Constant() | ast.Name(id="true" | "false"):
+            return maker in (_NUMBER, Broadcast.name)
+        case ast.Call(func=ast.Name(id=name)):
+            return maker == name
+        case _:
+            return True
 
 
 _trees: dict[str, ast.expr] = {}

@@ -28,7 +28,7 @@ from adjoint.ir.ops.shape import Broadcast, Reshape, Transpose
 from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.types import BF16, F16, F32, F64, DType, TensorType, broadcast_shapes, scalar
 from adjoint.passes.manager import Pass
-from adjoint.passes.patterns import Bindings, Rewrite
+from adjoint.passes.patterns import Bindings, Rewrite, Rules
 from adjoint.passes.rebuild import Known, became, is_like
 from adjoint.passes.simplify_regions import RegionSimplifier
 
@@ -207,7 +207,7 @@ class _Simplifier(RegionSimplifier):
         folded = _folded(op, operands, type_) if isinstance(type_, TensorType) else None
         if folded is not None:
             return folded
-        for rule in _BY_ROOT.get(op.name, ()):
+        for rule in _RULES.for_node(op, operands, self.made):
             found = rule.apply(lambda op, operands: self.emit(b, op, operands, hint), op, operands, type_, self.made)
             if found is not None:
                 return found
@@ -324,9 +324,7 @@ def _folded(op: Op, operands: Sequence[Atom], type_: TensorType) -> Literal | No
     return Literal(value, scalar(type_.dtype))
 
 
-_BY_ROOT: dict[str, list[Rewrite]] = {}
-for _rule in RULES:
-    _BY_ROOT.setdefault(_rule.root, []).append(_rule)
+_RULES = Rules(RULES)
 
 
 @dataclass(frozen=True)
