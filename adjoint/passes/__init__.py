@@ -6,6 +6,8 @@ Each module imports from those before it.  Parts that all passes use:
     manager           passes, pipelines and their text
     rebuild           copies of nodes and regions
     patterns          patterns over nodes
+    rounds            which values inside of a loop are the same in each round
+    stretches         nodes whose order may change, of which some become one
 
 Passes that keep the results of functions:
 
@@ -13,11 +15,13 @@ Passes that keep the results of functions:
     cse, dce          equal nodes become one; dead code is removed
     simplify_regions  simplify branches and loops of which it is known how they run
     simplify          algebra that changes no bit
+    hoist             what is the same in each round of a loop comes before it
     specialize        named sizes become numbers
     early_steps       an optimiser's step of a large parameter comes right after its gradient
     expand            moments become their steps, which can be fused
     row_sums          the gradient of a row in a loop is added to the sum, in its memory
     fuse              elementwise nodes become one kernel
+    unroll            nodes on a few numbers become one kernel without loops
     attention         products with a large softmax become nodes that do not store the softmax
     unhook            after gradients are taken, marks for gradients become identities
     escapes           values used outside of the cell that computes them become its results
@@ -48,8 +52,8 @@ from adjoint.foundation import lazy
 
 PASSES = {
     "attend": "attention", "cse": "cse", "dce": "dce", "differentiate": "differentiate", "early-steps": "early_steps", "expand": "expand",
-    "fuse": "fuse", "grad": "autodiff", "inline": "inline", "lift-state": "lift_state", "pair": "autodiff", "row-sums": "row_sums",
-    "simplify": "simplify", "specialize": "specialize", "unhook": "unhook", "unroll": "unroll",
+    "fuse": "fuse", "grad": "autodiff", "hoist": "hoist", "inline": "inline", "lift-state": "lift_state", "pair": "autodiff",
+    "row-sums": "row_sums", "simplify": "simplify", "specialize": "specialize", "unhook": "unhook", "unroll": "unroll",
 }
 """For each pass, by its name in the text of a pipeline, the module that defines it: it is loaded with the first pipeline that has the pass.
 """

@@ -41,6 +41,7 @@ from adjoint.passes.activity import Branched, Leaf, Pending, Repeated, Times
 from adjoint.passes.cotangent import NEVER, ONCE, Cotangent, Sometimes, given, presence, value_of
 from adjoint.passes.patterns import FALSE, TRUE
 from adjoint.passes.rebuild import fresh, renamed
+from adjoint.passes.rounds import same_in_each_round
 from adjoint.passes.sweep import Counts, RegionRules, Sweep
 
 __all__ = ["RULES"]
@@ -241,7 +242,7 @@ def _emit_loop(
     body = node.regions[-1]
     seen = _seen(sweep, body, adjoint)
     bounds, index = _backwards(sweep, node, seen)
-    seen = [value for value in seen if value is not index]
+    seen = _changing(sweep, node, [value for value in seen if value is not index])
 
     inner = b.inner()
     looked = sweep.looked_at(node)
@@ -268,6 +269,17 @@ def _emit_loop(
                 always = at_least_once and _status(ct) == "always"
                 after.append(value if always else Sometimes(value, bit))
     return after
+
+
+def _changing(sweep: Sweep, node: Node, seen: Sequence[Value]) -> list[Value]:
+    """Return those of the values that differ from round to round, and record that the forward loop computes the others before it begins.
+
+    node  the forward loop
+    seen  the values inside of it that the adjoint uses
+    """
+    same = same_in_each_round(node.regions[-1], seen)
+    sweep.looked_at(node).same.update(dict.fromkeys(same))
+    return [value for value in seen if value not in same]
 
 
 def _parts(cotangent: Cotangent | None) -> list[Value]:
@@ -383,7 +395,7 @@ def _fire_repeated(sweep: Sweep, leaf: Leaf | Pending, firing: Repeated) -> None
     sweep.accept(trial)
 
     body = node.regions[-1]
-    seen = _seen(sweep, body, trial.b.finish([after], [param]))
+    seen = _changing(sweep, node, _seen(sweep, body, trial.b.finish([after], [param])))
     bounds, _ = _backwards(sweep, node, ())
     looked = sweep.looked_at(node)
     queues = [Value(stack_of(value.type), f"{value.hint}s") for value in seen]

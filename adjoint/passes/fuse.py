@@ -49,7 +49,7 @@ from adjoint.passes.cse import same_key
 from adjoint.passes.manager import Pass
 from adjoint.passes.stretches import Accept, edges_of, in_order, regrouped
 
-__all__ = ["Fuse", "Stretch", "fused", "is_written_out"]
+__all__ = ["Fuse", "Stretch", "fused", "is_written_out", "space_of"]
 
 _COST = 128
 """The limit for the work of one fused kernel per element, in additions of float32; a group with more is cut."""
@@ -105,7 +105,7 @@ class Stretch:
         self.needed = [node.op.effect is not Effect.PURE or node.op.may_fail
                        or any(user not in here for value in node.results for user in users.get(value, ())) for node in nodes]
         self.ends = [streamed(node) for node in nodes]
-        self.spaces = [_space(node) for node in nodes]
+        self.spaces = [space_of(node) for node in nodes]
         self.rows = [False] * len(nodes)
         self.renamed: dict[Value, Atom] = {}
         self.views: set[int] = set()
@@ -414,7 +414,7 @@ class _Grouping:
         return in_order(units, stretch.edges)
 
 
-def _space(node: Node) -> tuple[int, ...] | None:
+def space_of(node: Node) -> tuple[int, ...] | None:
     """Return the shape over whose elements a kernel loops to compute this node (a reduction loops over those of its operand).
 
     None if the node cannot be in a group: its op is neither elementwise nor one that ends a group (a reduction or an optimiser's step), or

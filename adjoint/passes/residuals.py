@@ -1,7 +1,8 @@
 """The forward copy of a function, which also returns the residuals: the values inside of regions that its adjoint (reverse pass) uses.
 
     if c { R } else { S }            results of the `if`; `undef` on the side that does not define them
-    for, while carry (a) { R }       pushed on stacks, one for each value; a `while` also counts its rounds
+    for, while carry (a) { R }       pushed on stacks, one for each value; a `while` also counts its rounds.  One that is the same in each
+                                     round is computed before the loop: no stack holds copies of it
     cell carry (x = a) { R }         additional results of the cell
 
 A residual keeps its identity: outside of the region it is the same Value that the adjoint uses (for a loop, a stack of it).  The values
@@ -10,11 +11,11 @@ inside of the region are renamed instead.  So the adjoint does not change when t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from adjoint.foundation.dataclass import dataclass, field
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Literal, Node, Region, Value
+from adjoint.ir.core import Atom, Literal, Node, Region, Value, walk
 from adjoint.ir.ops.control import Cell, For, If, While
 from adjoint.ir.types import I64, scalar
 from adjoint.passes.rebuild import fresh, renamed
@@ -29,22 +30,28 @@ class Looked:
     values  for each such value, the value that the node returns for it: the same one, or for a loop a stack with one item for each round
     queues  pairs (value, stack) for the values that callbacks (hooks) attached in a loop use; the adjoint takes them out with the first
         round first, those of `values` with the last round first
+    same    the values inside of a loop that are the same in each round
     rounds  the number of rounds that a `while` ran, if the gradient needs it, otherwise None
     """
 
     values: dict[Value, Value] = field(default_factory=dict)
     queues: list[tuple[Value, Value]] = field(default_factory=list)
+    same: dict[Value, None] = field(default_factory=dict)
     rounds: Value | None = None
 
     def copy(self) -> Looked:
-        return Looked(dict(self.values), list(self.queues), self.rounds)
+        return Looked(dict(self.values), list(self.queues), dict(self.same), self.rounds)
 
     def pairs(self) -> list[tuple[Value, Value]]:
         """Return all listed values as pairs: the value inside of the region, and the value that the node returns for it."""
         return [*self.values.items(), *self.queues]
 
     def outside(self) -> list[Value]:
-        """Return the values that the node has as additional results in the forward copy, so that the adjoint can use them."""
+        """Return the values that the forward copy computes in addition outside of the regions, so that the adjoint can use them."""
+        return [*self.same, *self.added()]
+
+    def added(self) -> list[Value]:
+        """Return the values that the node has as additional results in the forward copy."""
         return [*(value for _, value in self.pairs()), *([] if self.rounds is None else [self.rounds])]
 
 
@@ -82,6 +89,8 @@ def _extend_if(b: Builder, node: Node, looked: dict[Node, Looked], needed: set[V
 def _extend_loop(b: Builder, node: Node, looked: dict[Node, Looked], needed: set[Value]) -> None:
     seen = looked[node]
     *tests, body = node.regions
+    for made in _makers(body, seen.same):
+        b.append(made)
     inner = b.inner()
     extended(inner, body.nodes, looked, needed)
 
@@ -97,7 +106,17 @@ def _extend_loop(b: Builder, node: Node, looked: dict[Node, Looked], needed: set
 
     extra = [Region((*test.params, *params), test.nodes, test.results, test.loc) for test in tests]
     whole = inner.finish([*body.results, *yielded], [*body.params, *params], body.loc)
-    b.emit_node(node.op, [*node.operands, *start], regions=renamed([*extra, whole]), results=(*node.results, *seen.outside()), loc=node.loc)
+    b.emit_node(node.op, [*node.operands, *start], regions=renamed([*extra, whole]), results=(*node.results, *seen.added()), loc=node.loc)
+
+
+def _makers(body: Region, values: Iterable[Value]) -> list[Node]:
+    """Return the nodes of a region that compute the given values, and all that these need of other nodes there, in order."""
+    wanted, found = set(values), list[Node]()
+    for node in reversed([*walk(body)]):
+        if not wanted.isdisjoint(node.results):
+            found.append(node)
+            wanted.update(x for x in node.operands if isinstance(x, Value))
+    return found[::-1]
 
 
 def _extend_cell(b: Builder, node: Node, op: Cell, looked: dict[Node, Looked], needed: set[Value]) -> None:

@@ -27,8 +27,8 @@ from adjoint.passes.manager import Observer, Pass, Pipeline
 from adjoint.passes.specialize import Inferences
 
 __all__ = [
-    "EXPANDED", "FUSED", "GRADIENT", "LATER_KERNELS", "LIFTED_GRADIENT", "OPTIMISED", "PARTS", "SCHEDULES", "SCORES", "SIZED", "STANDALONE",
-    "UNFUSED", "UNRECORDED", "WITHOUT_ALGEBRA", "LoneStep", "Schedule",
+    "EXPANDED", "FUSED", "FUSED_LIBRARY", "GRADIENT", "LATER_KERNELS", "LIFTED_GRADIENT", "OPTIMISED", "PARTS", "SCHEDULES", "SCORES",
+    "SIZED", "STANDALONE", "UNFUSED", "UNRECORDED", "WITHOUT_ALGEBRA", "LoneStep", "Schedule",
 ]
 
 
@@ -93,21 +93,21 @@ _NO_MODULE: Final = Module({}, {}, {})
 
 OPTIMISED: Final = Schedule(
     "the optimised graph, as it is shown",
-    "inline,differentiate,inline{plain=true},simplify,cse,dce{failing=true}",
+    "inline,differentiate,inline{plain=true},simplify,hoist,cse,dce{failing=true}",
     "`dump-ir --stage optimised`, `save_graphs`",
     "Calls first, so that a gradient finds all that it goes through. Then gradients. Then cells without hooks, since algebra and merging "
-    "find more in one body. What may fail stays.",
+    "find more in one body. What comes before a loop may be equal to what is there. What may fail stays.",
 )
 UNRECORDED: Final = Schedule(
     "a graph that runs while nothing is recorded",
-    "inline,differentiate,inline{cells=true},unhook,simplify,cse,row-sums,dce{failing=true},early-steps",
+    "inline,differentiate,inline{cells=true},unhook,simplify,hoist,cse,row-sums,dce{failing=true},early-steps",
     "`optimising.optimised_alike`, when a graph is first run, if it decides that eager mode gives the same; for any size as well",
     "As above. No gradient is taken any more: cells with hooks are unpacked, and marks for gradients go, so that they hide nothing from "
     "algebra. Sums of rows are found in what algebra leaves. Optimisers' steps move last.",
 )
 WITHOUT_ALGEBRA: Final = Schedule(
     "the same where a branch decides which tensor Python is given",
-    UNRECORDED.passes.replace("simplify,cse,row-sums,", ""),
+    UNRECORDED.passes.replace("simplify,hoist,cse,row-sums,", "hoist,"),
     "`optimising.optimised_alike`, if algebra makes one tensor of two, or choices are too many to be listed",
     "Without the passes that may make one value of two.",
 )
@@ -130,6 +130,12 @@ FUSED: Final = Schedule(
     "On the function of a plan, after all else: what is fused is not taken apart again. Moments become their steps first. "
     "Nodes on a few numbers are grouped before nodes over the same elements, since these are then left out. "
     "A kernel that the compiler refuses is not accepted in a second run.",
+)
+FUSED_LIBRARY: Final = Schedule(
+    "a function of the library, as eager mode calls it",
+    "expand,fuse",
+    "`runtime/execution/fusible_calls.py`, after two calls of the function with the same types",
+    "As above, but its kernels serve tensors of all sizes. A kernel without loops serves one size, and would be compiled again for each.",
 )
 GRADIENT: Final = Schedule(
     "a gradient as a function",
@@ -170,7 +176,8 @@ STANDALONE: Final = Schedule(
 )
 
 SCHEDULES: Final = (
-    OPTIMISED, UNRECORDED, WITHOUT_ALGEBRA, SCORES, SIZED, FUSED, GRADIENT, LIFTED_GRADIENT, EXPANDED, LATER_KERNELS, UNFUSED, STANDALONE,
+    OPTIMISED, UNRECORDED, WITHOUT_ALGEBRA, SCORES, SIZED, FUSED, FUSED_LIBRARY, GRADIENT, LIFTED_GRADIENT, EXPANDED, LATER_KERNELS,
+    UNFUSED, STANDALONE,
 )
 """All schedules, in the order of the printed table."""
 

@@ -12,6 +12,7 @@ The nodes of a stretch (see `stretches.py`) on at most 16 numbers are grouped as
     group     Consecutive nodes of one level whose kernels together are not too long.  Programs repeat themselves, as the steps of a solver
               do.  So a group ends where the hash of what follows is smallest, among all places where it may end.  Equal parts of a program
               are then cut alike, and share kernels.
+    fuse      Nodes over elements of one shape are left to the pass `fuse`: its kernels serve all sizes.
     kernels   If there would be too many different kernels, those that are used most often are made.
 """
 
@@ -29,7 +30,7 @@ from adjoint.ir.core import Atom, Function, Literal, Module, Node, Value
 from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.unrolled import Unrolled, unrolled_cost
 from adjoint.passes.cse import same_key
-from adjoint.passes.fuse import is_written_out
+from adjoint.passes.fuse import is_written_out, space_of
 from adjoint.passes.manager import Pass
 from adjoint.passes.stretches import Accept, edges_of, in_order, regrouped
 
@@ -77,7 +78,7 @@ class _Few:
         """Return the nodes of the stretch with those that `accept` allows unrolled; the same list if there are none."""
         if sum(cost is not None for cost in self.costs) < 2:
             return self.nodes
-        groups = [group for level in self.levels() for group in self.cut(level) if self.launches(group) > 1]
+        groups = [group for level in self.levels() for group in self.cut(level) if self.launches(group) > 1 and not self.fuses(group)]
         made = [self.made(group) for group in groups]
         kernels = Counter(kernel_op(node) for node in made)
         wanted = {kernel for kernel, _ in kernels.most_common(_KERNELS)}
@@ -127,6 +128,11 @@ class _Few:
     def launches(self, group: Sequence[int]) -> int:
         """Return how many launches the nodes of a group are when they are separate."""
         return sum(not _names_its_operand(self.nodes[i]) for i in group)
+
+    def fuses(self, group: Sequence[int]) -> bool:
+        """Return True if the nodes of a group are over elements of one shape: the pass `fuse` makes one kernel of them, for all sizes."""
+        spaces = {space_of(self.nodes[i]) for i in group if not _names_its_operand(self.nodes[i])}
+        return len(spaces) == 1 and None not in spaces
 
     def again(self, group: Sequence[int]) -> list[int]:
         """Return the nodes of a group that also stay separate: their results are used elsewhere, and only name their operands."""

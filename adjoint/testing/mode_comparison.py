@@ -23,7 +23,7 @@ from adjoint.codegen.emit import KernelText
 from adjoint.foundation.dataclass import dataclass
 from adjoint.foundation.diagnostics import UNKNOWN, At, CompileError, Loc, placed, user_place
 from adjoint.ir.op import Effect, Sample
-from adjoint.ir.ops.fused import Fused, FusedKernel
+from adjoint.ir.ops.fused import Fused, FusedKernel, held_ops
 from adjoint.ir.storage import to_compute
 from adjoint.ir.types import TensorType
 from adjoint.runtime.cells.cell import Cell
@@ -312,7 +312,7 @@ class _Comparison:
                     continue
                 part, i = by_value[atom]
                 if (found := _first(part.results[i], other, type_)) is not None:
-                    names = ", ".join(each.name for each in parts)
+                    names = held_ops([each.name for each in parts])
                     self.add(mode, part, *found, f"in the fused kernel of ({names})")
                     return True
         return False

@@ -70,6 +70,53 @@ def test_loop_of_unknown_length(n: int) -> None:
     agree(LOOP, n=n)
 
 
+SAME = """
+param @w : f64[2]
+host @h = "t:h"
+
+func @f(x: f64[2], v: f64[2], n: i64) -> f64[2] {
+  y: f64[2] = for i in range(0, n, 1) carry (a: f64[2] = x) {
+    w: f64[2] = read @w
+    e: f64[2] = exp(w)
+    s: f64[2] = sin(v)
+    b: f64[2] = mul(a, a)
+    z: f64[2] = for j in range(0, 2, 1) carry (q: f64[2] = b) {
+      k: f64[2] = mul(s, a)
+      m: f64[2] = mul(q, e)
+      r: f64[2] = mul(m, k)
+      yield r
+    }
+    BETWEEN
+    yield z
+  }
+  return y
+}
+"""
+
+
+def pushed(text: str) -> list[str]:
+    """What the forward copy of the gradient pushes, by name."""
+    functions = gradient(parse_module(text)).functions.values()
+    return sorted(node.operands[1].hint for f in functions for node in walk(f.body) if node.op.name == "push")
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_what_is_the_same_in_each_round_is_computed_before_the_loop(n: int) -> None:
+    text = SAME.replace("    BETWEEN\n", "")
+    state = {"w": STATE["w"]}
+    same_as_eager(text, state=state, symbols=("w",), n=n)
+    agree(text, 2, state=state, n=n, tolerance=1e-5)
+    assert pushed(text) == ["a", "k", "m", "ms", "q", "qs"], "neither e nor s; k is the same in the inner loop only"
+
+
+def test_a_parameter_may_change_in_a_loop_that_calls_python_or_writes_it() -> None:
+    calling = SAME.replace("BETWEEN", "p: f64[2] = apply! @h(z)")
+    assert pushed(calling) == ["a", "e", "k", "m", "ms", "q", "qs"]
+    written = SAME.replace("BETWEEN", "t: f64[2] = mul(e, e)\n    write! @u(t)").replace("host @h", "param @u : f64[2]\nhost @h")
+    written = written.replace("    s: f64[2] = sin(v)", "    u: f64[2] = read @u\n    s: f64[2] = mul(v, u)")
+    assert pushed(written) == ["a", "k", "m", "ms", "q", "qs", "s", "u"], "not e, which no write changes"
+
+
 GROUP = """
 func @f(x: f64[2], w: f64[2]) -> f64[2] {
   inner: tuple<f64[2], f64[2]> = group(w, x)

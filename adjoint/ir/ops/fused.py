@@ -39,7 +39,11 @@ if TYPE_CHECKING:
     from adjoint.ir.core import Node, Region
     from adjoint.ir.kernel import Kernel
 
-__all__ = ["Fused", "FusedKernel", "cost_of", "is_map", "is_reduction", "kernel_op", "streamed", "view_of"]
+__all__ = ["Fused", "FusedKernel", "cost_of", "held_ops", "is_map", "is_reduction", "kernel_op", "streamed", "view_of"]
+
+
+_SHOWN = 20
+"""The number of ops of one kernel whose names are shown."""
 
 
 def is_map(node: Node) -> bool:
@@ -170,6 +174,12 @@ class Fused(RegionOp):
 def kernel_op(node: Node) -> Op:
     """Return the op whose kernel computes a node: for a fused node the one made of its region, otherwise the node's own."""
     return node.op.kernel(node.regions[0]) if isinstance(node.op, Fused) else node.op
+
+
+def held_ops(names: Sequence[str], between: str = ", ") -> str:
+    """Return the names of the ops that one kernel computes, as a text; of many the first ones, and how many more there are."""
+    left = len(names) - _SHOWN
+    return between.join(names) if left <= 0 else f"{between.join(names[:_SHOWN])} and {left} more"
 
 
 class ValueNumber(int):

@@ -268,7 +268,7 @@ def _call(function: Callable[..., Any], traced: TracedFunction, *, waited_for: b
     """
     traced = _optimised(traced)
     plain = planned(traced.function, identities=True, accesses=True)
-    plan = fused_plan(plain, waited_for=waited_for) or plain
+    plan = fused_plan(plain, waited_for=waited_for, library=True) or plain
     if sum(not isinstance(node.op, Read) and not _aliases(node) for node in plan.function.body.nodes) > 1:
         made = _one_call(traced, plan)
         if made is not None:

@@ -180,10 +180,11 @@ class FirstForm:
         of.use(self._name, form)
 
 
-def fused_plan(plan: Plan, *, waited_for: bool) -> Plan | None:
+def fused_plan(plan: Plan, *, waited_for: bool, library: bool = False) -> Plan | None:
     """Return a plan of the same function with fused nodes, whose kernels are compiled; None if there is nothing to fuse.
 
     waited_for  True: all processors compile, since somebody waits; False: one compiles at a low priority
+    library     True: the function is one of the library, whose kernels shall serve all sizes
     """
     kernels = machine().kernels
     if kernels is None:
@@ -191,8 +192,9 @@ def fused_plan(plan: Plan, *, waited_for: bool) -> Plan | None:
 
     # Imported with the first plan that ran several times.
     from adjoint.codegen.recipes import kernel_of
-    from adjoint.passes.schedule import FUSED
+    from adjoint.passes.schedule import FUSED, FUSED_LIBRARY
 
+    schedule = FUSED_LIBRARY if library else FUSED
     texts: dict[Any, KernelText] = {}
 
     def wanted(node: Node) -> bool:
@@ -201,13 +203,13 @@ def fused_plan(plan: Plan, *, waited_for: bool) -> Plan | None:
             texts[op, *types] = kernel_of(op, types, [x.type for x in node.results])
         return True
 
-    function = FUSED.on(plan.function, accept=wanted)
+    function = schedule.on(plan.function, accept=wanted)
     if function is plan.function:
         return None
     kernels.prepare(texts.values(), waited_for=waited_for)
     refused = {key for key, text in texts.items() if not _is_ready(kernels, text)}
     if refused:
-        function = FUSED.on(plan.function, accept=lambda node: (kernel_op(node), *(x.type for x in node.operands)) not in refused)
+        function = schedule.on(plan.function, accept=lambda node: (kernel_op(node), *(x.type for x in node.operands)) not in refused)
     return None if function is plan.function else planned(function, identities=plan.identities, accesses=plan.accesses)
 
 

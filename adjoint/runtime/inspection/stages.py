@@ -20,7 +20,7 @@ from adjoint.foundation.diagnostics import user_place
 from adjoint.ir.core import Function, Module, Node, Value, walk
 from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Call
-from adjoint.ir.ops.fused import kernel_op
+from adjoint.ir.ops.fused import held_ops, kernel_op
 from adjoint.ir.ops.state import Write
 from adjoint.ir.plan import Plan
 from adjoint.ir.plan_text import plan_text
@@ -312,6 +312,6 @@ def served(node: Node) -> str:
     """Return the text of a comment in C about a node that uses a kernel: its op, types and location."""
     types = ", ".join(str(x.type) for x in node.operands)
     results = ", ".join(str(x.type) for x in node.results)
-    held = "".join(f" {inner.op.name}" for region in node.regions for inner in region.nodes)
-    what = f"{node.op.name}({types}) -> {results}" + (f" of{held}" if held else "")
+    held = held_ops([inner.op.name for region in node.regions for inner in region.nodes], " ")
+    what = f"{node.op.name}({types}) -> {results}" + (f" of {held}" if held else "")
     return what + _place(node)

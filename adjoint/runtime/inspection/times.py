@@ -15,7 +15,7 @@ from typing import Any
 from adjoint.foundation.dataclass import dataclass
 from adjoint.foundation.diagnostics import At, user_place
 from adjoint.foundation.files import write_file
-from adjoint.ir.ops.fused import Fused
+from adjoint.ir.ops.fused import Fused, held_ops
 from adjoint.runtime.memory.watching import Observation, observed
 from adjoint.runtime.process.location import user_location
 from adjoint.runtime.process.parallel_context import get_auto_parallel_context
@@ -148,7 +148,7 @@ def name_of(launched: Observation) -> str:
     if node is None:
         return "" if launched.op is None else launched.op.name
     if isinstance(node.op, Fused):
-        return f"{node.op.name}({', '.join(inner.op.name for inner in node.regions[0].nodes)})"
+        return f"{node.op.name}({held_ops([inner.op.name for inner in node.regions[0].nodes])})"
     return node.op.name
 
 
