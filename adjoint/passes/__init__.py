@@ -21,6 +21,8 @@ Passes that keep the results of functions:
     expand            moments become their steps, which can be fused
     row_sums          the gradient of a row in a loop is added to the sum, in its memory
     fuse              elementwise nodes become one kernel
+    choices           a branch on a few numbers computes both sides, and chooses
+    bundle            stacks of a few numbers that two loops fill and empty become one
     unroll            nodes on a few numbers become one kernel without loops
     attention         products with a large softmax become nodes that do not store the softmax
     unhook            after gradients are taken, marks for gradients become identities
@@ -51,9 +53,10 @@ Before a graph runs:
 from adjoint.foundation import lazy
 
 PASSES = {
-    "attend": "attention", "cse": "cse", "dce": "dce", "differentiate": "differentiate", "early-steps": "early_steps", "expand": "expand",
-    "fuse": "fuse", "grad": "autodiff", "hoist": "hoist", "inline": "inline", "lift-state": "lift_state", "pair": "autodiff",
-    "row-sums": "row_sums", "simplify": "simplify", "specialize": "specialize", "unhook": "unhook", "unroll": "unroll",
+    "attend": "attention", "bundle": "bundle", "choices": "choices", "cse": "cse", "dce": "dce", "differentiate": "differentiate",
+    "early-steps": "early_steps", "expand": "expand", "fuse": "fuse", "grad": "autodiff", "hoist": "hoist", "inline": "inline",
+    "lift-state": "lift_state", "pair": "autodiff", "row-sums": "row_sums", "simplify": "simplify", "specialize": "specialize",
+    "unhook": "unhook", "unroll": "unroll",
 }
 """For each pass, by its name in the text of a pipeline, the module that defines it: it is loaded with the first pipeline that has the pass.
 """

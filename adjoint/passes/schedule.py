@@ -125,7 +125,7 @@ SIZED: Final = Schedule(
 )
 FUSED: Final = Schedule(
     "the fused tier",
-    "expand,unroll,fuse",
+    "expand,choices,bundle,unroll,fuse",
     "`runtime/execution/tiers.py`, after three runs of a graph, an adjoint or a text; `dump-ir --stage plan`",
     "On the function of a plan, after all else: what is fused is not taken apart again. Moments become their steps first. "
     "Nodes on a few numbers are grouped before nodes over the same elements, since these are then left out. "

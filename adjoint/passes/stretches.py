@@ -16,7 +16,7 @@ from adjoint.ir.op import Effect
 from adjoint.ir.ops.control import Differentiated
 from adjoint.ir.ops.fused import Fused
 from adjoint.ir.ops.state import Read, Write
-from adjoint.ir.types import TensorType
+from adjoint.ir.types import StackType, TensorType
 
 __all__ = ["Accept", "Grouped", "edges_of", "in_order", "regrouped"]
 
@@ -73,7 +73,7 @@ def _users(nodes: Sequence[Node], results: Sequence[Atom]) -> dict[Value, list[i
 def _movable(node: Node) -> bool:
     if (node.regions and not isinstance(node.op, Fused)) or not (node.op.effect is Effect.PURE or isinstance(node.op, (Read, Write))):
         return False
-    return all(isinstance(x.type, TensorType) for x in (*node.operands, *node.results))
+    return all(isinstance(x.type, (TensorType, StackType)) for x in (*node.operands, *node.results))
 
 
 def edges_of(nodes: Sequence[Node]) -> list[list[int]]:

@@ -12,7 +12,8 @@ The nodes of a stretch (see `stretches.py`) on at most 16 numbers are grouped as
     group     Consecutive nodes of one level whose kernels together are not too long.  Programs repeat themselves, as the steps of a solver
               do.  So a group ends where the hash of what follows is smallest, among all places where it may end.  Equal parts of a program
               are then cut alike, and share kernels.
-    fuse      Nodes over elements of one shape are left to the pass `fuse`: its kernels serve all sizes.
+    fuse      Nodes over elements of one shape are left to the pass `fuse`, whose kernels serve all sizes; so are those that compute the
+              gradient of an optimiser's step.
     kernels   If there would be too many different kernels, those that are used most often are made.
 """
 
@@ -28,6 +29,7 @@ from adjoint.foundation.dataclass import dataclass, field
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Literal, Module, Node, Value
 from adjoint.ir.ops.fused import kernel_op
+from adjoint.ir.ops.optimizers import Update
 from adjoint.ir.ops.unrolled import Unrolled, unrolled_cost
 from adjoint.passes.cse import same_key
 from adjoint.passes.fuse import is_written_out, space_of
@@ -73,6 +75,8 @@ class _Few:
         self.edges = edges_of(nodes)
         end = begin + len(nodes)
         self.users = [{min(user, end) - begin for value in node.results for user in users.get(value, ())} for node in nodes]
+        for i in self.of_steps():
+            self.costs[i] = None
 
     def unrolled(self) -> list[Node]:
         """Return the nodes of the stretch with those that `accept` allows unrolled; the same list if there are none."""
@@ -90,6 +94,17 @@ class _Few:
         units += [(i, node) for i, node in enumerate(self.nodes) if i not in inside]
         units += [(i, self.nodes[i]) for group, _ in chosen for i in self.again(group)]
         return in_order(units, self.edges)
+
+    def of_steps(self) -> set[int]:
+        """Return the nodes that only compute the gradient of an optimiser's step, element by element: the pass `fuse` makes one kernel of
+        these and the step, and all such kernels are one launch.
+        """
+        steps = {i for i, node in enumerate(self.nodes) if isinstance(node.op, Update)}
+        found: set[int] = set()
+        for i in reversed(range(len(self.nodes))):
+            if self.users[i] and space_of(self.nodes[i]) is not None and all(user in found or user in steps for user in self.users[i]):
+                found.add(i)
+        return found
 
     def levels(self) -> list[list[int]]:
         """Return the nodes of each level, in their order."""

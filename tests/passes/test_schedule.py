@@ -74,7 +74,7 @@ def test_its_text_is_what_runs(each: schedule.Schedule) -> None:
 def test_an_option_goes_to_the_pass_that_has_it() -> None:
     made = LIFTED_GRADIENT.pipeline(symbols=("@w",), wrt=("x", "w"), of="f")
     assert str(made) == "lift-state{symbols=[@w]},grad{wrt=[x, w], of=f},dce"
-    with pytest.raises(TypeError, match="none of the passes expand,unroll,fuse has the option wrt"):
+    with pytest.raises(TypeError, match="none of the passes expand,choices,bundle,unroll,fuse has the option wrt"):
         FUSED.pipeline(wrt=("x",))
 
 

@@ -36,6 +36,7 @@ Elements are loaded in the dtype they are computed in (f16 and bf16 as float, bo
     operands         Buffer and LocalArray
     sizes            sizes that are recorded while a kernel is described
     kernel           Kernel, which records what `lower` describes
+    unrolling        loops done in advance, for operands of a few numbers
     formula          the formulas of users' operators, parsed into a tree
     formula_writer   the same tree, written into a kernel
 """

@@ -14,7 +14,7 @@ concatenation is nothing but another name for numbers.  The kernel does what the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -27,13 +27,18 @@ from adjoint.ir.ops.fused import Fused, FusedKernel
 from adjoint.ir.types import TensorType, Type, scalar
 
 if TYPE_CHECKING:
-    from adjoint.ir.core import Node, Region
+    from adjoint.ir.core import Atom, Node, Region
     from adjoint.ir.kernel import Buffer, Expr
 
-__all__ = ["Unrolled", "UnrolledKernel", "unrolled_cost"]
+__all__ = ["NUMBERS", "Unrolled", "UnrolledKernel", "on_few_numbers", "unrolled_cost"]
 
-_NUMBERS: Final = 16
+NUMBERS: Final = 16
 """The limit for the elements of an operand or result.  With more, the vectors of a kernel of its own are as quick."""
+
+
+def on_few_numbers(atoms: Iterable[Atom]) -> bool:
+    """Return True if all atoms are tensors of at most 16 elements, and of at least one."""
+    return all(isinstance(x.type, TensorType) and x.type.is_static and 0 < x.type.count <= NUMBERS for x in atoms)
 
 
 def unrolled_cost(node: Node) -> int | None:
@@ -42,10 +47,9 @@ def unrolled_cost(node: Node) -> int | None:
     A call of a mathematical function that is not a single instruction counts as several (see `Unroller.cost`).
     """
     op = node.op
-    if node.regions or op.effect is not Effect.PURE or op.may_fail or not op.can_lower or op.in_python:
+    if node.regions or len(node.results) != 1 or op.effect is not Effect.PURE or op.may_fail or not op.can_lower or op.in_python:
         return None
-    atoms = (*node.operands, *node.results)
-    if not all(isinstance(x.type, TensorType) and x.type.is_static and 0 < x.type.count <= _NUMBERS for x in atoms):
+    if not on_few_numbers((*node.operands, *node.results)):
         return None
     return _cost(op, tuple([tensor_type(x) for x in node.operands]), tuple([tensor_type(x) for x in node.results]))
 
@@ -105,7 +109,7 @@ class Unrolled(Fused):
         body = self.closed(operands, regions)
         for node in body.nodes:
             if unrolled_cost(node) is None:
-                raise mistake(self, "region", f"ops on at most {_NUMBERS} elements, in places that do not depend on elements", node.op.name)
+                raise mistake(self, "region", f"ops on at most {NUMBERS} elements, in places that do not depend on elements", node.op.name)
         return tuple(atom.type for atom in body.results)
 
     def kernel(self, region: Region) -> UnrolledKernel:

@@ -1,0 +1,162 @@
+"""Choices: a branch on a few numbers computes both sides, and chooses.
+
+    y = if c {                       s = add(a, b)
+      s = add(a, b)                  y = select(c, s, b)
+      yield s
+    } else {
+      yield b
+    }
+
+A few operations of C take less time than a branch.  What is left has no regions, so the pass `unroll` finds longer groups of nodes: the
+reverse pass of a loop has a branch wherever a sum begins in one of its rounds.  A number that only one side defines is never chosen on the
+other one; it begins as 0, since both sides read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Final
+
+from adjoint.foundation.dataclass import dataclass
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value
+from adjoint.ir.ops.control import For, If, While
+from adjoint.ir.ops.conversion import Select
+from adjoint.ir.ops.stack import Undef
+from adjoint.ir.ops.unrolled import on_few_numbers, unrolled_cost
+from adjoint.passes.cse import same_key
+from adjoint.passes.manager import Pass
+from adjoint.passes.rebuild import Known, Rewriter, became
+
+__all__ = ["Choices"]
+
+_COST: Final = 64
+"""The limit for the operations of C in both sides of a branch."""
+
+_USERS: Final = "undefined"
+"""The name of a value for a variable that the user's program does not define on some path: it must stay undefined."""
+
+
+class _Branches:
+    """Finds the branches of a function that become choices.
+
+    roots   for each value that may be undefined, the `undef` nodes that it may come from
+    chosen  the `if` nodes that become choices
+    zeros   the `undef` nodes that become zeros, since these read them
+    """
+
+    def __init__(self, function: Function):
+        self.roots: dict[Value, frozenset[Node]] = {}
+        self.chosen: set[Node] = set()
+        self.zeros: set[Node] = set()
+        self._trace(function.body)
+        self._find(function.body)
+
+    def _trace(self, region: Region) -> None:
+        for node in region.nodes:
+            if isinstance(node.op, Undef):
+                self.roots[node.results[0]] = frozenset([node])
+            elif isinstance(node.op, If):
+                for inner in node.regions:
+                    self._trace(inner)
+                    self._join(node.results, inner.results)
+            elif isinstance(node.op, (For, While)):
+                body = node.regions[-1]
+                count = len(node.results)
+                for each in node.regions:
+                    self._join(each.params[len(each.params) - count :], node.operands[len(node.operands) - count :])
+                before = -1
+                while before != (before := self._known(body.params)):
+                    for each in node.regions:
+                        self._trace(each)
+                        self._join(each.params[len(each.params) - count :], body.results)
+                self._join(node.results, body.params[len(body.params) - count :])
+            else:
+                for inner in node.regions:
+                    self._trace(inner)
+
+    def _join(self, values: Sequence[Value], atoms: Sequence[Atom]) -> None:
+        for value, atom in zip(values, atoms, strict=True):
+            if isinstance(atom, Value) and atom in self.roots:
+                self.roots[value] = self.roots.get(value, frozenset()) | self.roots[atom]
+
+    def _known(self, values: Sequence[Value]) -> int:
+        return sum(len(self.roots.get(value, ())) for value in values)
+
+    def _find(self, region: Region) -> None:
+        for node in region.nodes:
+            for inner in node.regions:
+                self._find(inner)
+            if isinstance(node.op, If) and (cost := self._cost(node)) is not None and cost <= _COST:
+                read = {x for inner in node.regions for x in _read(inner)}
+                roots = {root for x in read for root in self.roots.get(x, ())}
+                if all(root.results[0].hint != _USERS and on_few_numbers(root.results) for root in roots):
+                    self.chosen.add(node)
+                    self.zeros |= roots
+
+    def _cost(self, node: Node) -> int | None:
+        """Return how many operations of C both sides of a branch are; None if one is not on a few numbers, or does more than to compute."""
+        if not on_few_numbers(node.results):
+            return None
+        total = 0
+        for region in node.regions:
+            for inner in region.nodes:
+                if isinstance(inner.op, If):
+                    cost = self._cost(inner) if inner in self.chosen else None
+                elif isinstance(inner.op, Undef):
+                    cost = 0 if on_few_numbers(inner.results) else None
+                else:
+                    cost = unrolled_cost(inner)
+                if cost is None:
+                    return None
+                total += cost
+        return total
+
+
+def _read(region: Region) -> list[Value]:
+    """Return the values that a region reads or yields, also in regions inside."""
+    found = [x for x in region.results if isinstance(x, Value)]
+    for node in region.nodes:
+        found += [x for x in node.operands if isinstance(x, Value)]
+        for inner in node.regions:
+            found += _read(inner)
+    return found
+
+
+class _Choosing(Rewriter):
+    """Copies a function with the branches that `_Branches` finds as choices."""
+
+    def __init__(self, found: _Branches):
+        self._found = found
+
+    def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
+        if node in self._found.zeros:
+            return [b.zeros(node.results[0].type)]  # pyright: ignore[reportArgumentType] - a tensor of a few numbers
+        if node not in self._found.chosen:
+            return None
+        condition = became(node.operands[0], known)
+        sides: list[list[Atom]] = []
+        for region in node.regions:
+            self.nodes(b, region.nodes, known)
+            sides.append([became(atom, known) for atom in region.results])
+        return [self._choice(b, condition, x, y, value.hint) for x, y, value in zip(*sides, node.results, strict=True)]
+
+    def _choice(self, b: Builder, condition: Atom, x: Atom, y: Atom, hint: str) -> Atom:
+        if same_key(x) == same_key(y):
+            return x
+        if isinstance(x, Literal) and isinstance(y, Literal) and x.value is True and y.value is False:
+            return condition
+        return b.emit(Select(), condition, x, y, hint=hint)
+
+
+@dataclass(frozen=True)
+class Choices(Pass):
+    """The pass `choices`: compute both sides of a branch on a few numbers, and choose."""
+
+    name: ClassVar[str] = "choices"
+
+    def on_function(self, function: Function, module: Module) -> Function:
+        found = _Branches(function)
+        if not found.chosen:
+            return function
+        return Function(function.symbol, _Choosing(found).body(function.body), function.vjp, function.loc)
