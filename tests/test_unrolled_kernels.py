@@ -1,4 +1,6 @@
-"""Unrolled kernels have the bits of the kernels of their nodes: every op that unrolls, all dtypes, NaN and -0.0, made-up functions."""
+"""Unrolled kernels have the bits of the kernels of their nodes: every op that unrolls, all dtypes, NaN and -0.0, made-up functions,
+branches, stacks and loops.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,16 @@ from adjoint.foundation.diagnostics import CompileError
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Function, Literal, Module, Node, Value, tensor_type, walk
 from adjoint.ir.interpret import interpret
+from adjoint.ir.ops.control import If
 from adjoint.ir.ops.fused import kernel_op
+from adjoint.ir.ops.stack import Stack
 from adjoint.ir.ops.unrolled import Unrolled, UnrolledKernel, unrolled_cost
 from adjoint.ir.parse import parse_module
 from adjoint.ir.print import print_module
 from adjoint.ir.types import F32, I32, tensor
 from adjoint.ir.verify import verify_function
+from adjoint.passes.bundle import Bundle
+from adjoint.passes.choices import Choices
 from adjoint.passes.inline import Inline
 from adjoint.passes.unroll import unrolled
 from tests.test_fused_kernels import bits, compile_nodes, compiled, computed, inputs, run, special, text_of, with_kernels
@@ -242,6 +248,122 @@ def test_text_with_another_node_is_refused_where_it_stands() -> None:
 """
     with pytest.raises((CompileError, ValueError), match="at most 16 elements"):
         parse_module(text)
+
+
+# Branches and stacks ----------------------------------------------------------------------------------------------------------
+
+
+FILLS = "a: f32[2] = x, p: stack<f32[2]> = s, q: stack<f32> = t, r: stack<i32> = w, o: stack<f32[2, 2]> = v"
+FILLED = "y: f32[2], ss: stack<f32[2]>, ts: stack<f32>, ws: stack<i32>, vs: stack<f32[2, 2]>"
+SUMS = "a.1: f32[2] = y, b.1: f32[2] = u, c.1: f32[2, 2] = m, there.1: bool = false"
+EMPTIES = "p.2: stack<f32[2]> = ss, q.2: stack<f32> = ts, r.2: stack<i32> = ws, o.2: stack<f32[2, 2]> = vs"
+DONE = "y.1: f32[2], sum: f32[2], last: f32[2, 2], there: bool, " + (
+    "ss.2: stack<f32[2]>, ts.2: stack<f32>, ws.2: stack<i32>, vs.2: stack<f32[2, 2]>")
+CONTROL = f"""
+func @f(x: f32[2], n: f32, c: bool, k: i32) -> (f32[2], f32[2], f32[2, 2]) {{
+  u: f32[2] = undef()
+  m: f32[2, 2] = undef()
+  s: stack<f32[2]> = stack()
+  t: stack<f32> = stack()
+  w: stack<i32> = stack()
+  v: stack<f32[2, 2]> = stack()
+  {FILLED} = for i in range(0, 5, 1) carry ({FILLS}) {{
+    d: f32 = sum(a, axes=[0], keepdims=false)
+    b: bool = less(d, n)
+    e: f32[2] = if b {{
+      g: bool = greater(d, 0.0_f32)
+      f: f32[2] = if g {{
+        h: f32[2] = sin(a)
+        yield h
+      }} else {{
+        yield a
+      }}
+      yield f
+    }} else {{
+      j: f32[2] = neg(a)
+      yield j
+    }}
+    l: f32[2, 1] = reshape(e, to=f32[2, 1])
+    z: f32[2, 2] = matmul(l, l, ta=false, tb=true)
+    p.1: stack<f32[2]> = push(p, e)
+    q.1: stack<f32> = push(q, d)
+    r.1: stack<i32> = push(r, k)
+    o.1: stack<f32[2, 2]> = push(o, z)
+    yield e, p.1, q.1, r.1, o.1
+  }}
+  {DONE} = for i.1 in range(0, 5, 1) carry ({SUMS}, {EMPTIES}) {{
+    p.3: stack<f32[2]>, e.1: f32[2] = pop(p.2)
+    q.3: stack<f32>, d.1: f32 = pop(q.2)
+    r.3: stack<i32>, k.1: i32 = pop(r.2)
+    o.3: stack<f32[2, 2]>, z.1: f32[2, 2] = pop(o.2)
+    f.1: f32[2] = mul(e.1, d.1)
+    g.1: f32[2] = if there.1 {{
+      h.1: f32[2] = add(b.1, f.1)
+      yield h.1
+    }} else {{
+      yield f.1
+    }}
+    l.1: f32[2, 2] = if there.1 {{
+      w.1: f32[2, 2] = add(c.1, z.1)
+      yield w.1
+    }} else {{
+      yield z.1
+    }}
+    k.2: f32 = cast(k.1, to=f32)
+    a.2: f32[2] = sub(a.1, k.2)
+    yield a.2, g.1, l.1, true, p.3, q.3, r.3, o.3
+  }}
+  return y.1, sum, last
+}}
+"""
+"""A loop that fills stacks, with branches, and one that empties them, with sums that begin in its first round."""
+
+
+@pytest.mark.parametrize("n", [-3.0, 0.5, 9.0])
+def test_branches_and_stacks_of_a_few_numbers(n: float) -> None:
+    plain = parse_module(CONTROL).functions["f"]
+    chosen = Choices().on_function(plain, Module())
+    assert not any(isinstance(node.op, If) for node in walk(chosen.body))
+    bundled = Bundle().on_function(chosen, Module())
+    verify_function(bundled)
+    stacks = [node for node in walk(bundled.body) if isinstance(node.op, Stack)]
+    assert sorted(str(node.results[0].type) for node in stacks) == ["stack<f32[7]>", "stack<i32>"], "one for each dtype"
+    for x in ([0.5, 0.25], [-0.0, 2.0], [np.nan, 1.0], [-1e30, 1e38]):
+        arrays = [np.asarray(x, np.float32), np.float32(n), np.True_, np.int32(3)]
+        expected = interpret(plain, arrays)
+        for function in (chosen, bundled, unrolled(bundled)):
+            for one, other in zip(expected, interpret(function, arrays), strict=True):
+                np.testing.assert_array_equal(other, one)
+
+
+@pytest.mark.parametrize(("old", "new", "stacks"), [
+    ("mul(e.1, d.1)", "mul(e.1, n)", ["stack<f32[7]>", "stack<i32>"]),
+    # what is left on it is used after the loops; two items a round
+    ("  return y.1, sum,", "  left: stack<f32[2]>, top: f32[2] = pop(ss.2)\n  return y.1, top,",
+     ["stack<f32[2]>", "stack<f32[5]>", "stack<i32>"]),
+    ("q.1: stack<f32> = push(q, d)", "q.4: stack<f32> = push(q, d)\n    q.1: stack<f32> = push(q.4, d)",
+     ["stack<f32>", "stack<f32[6]>", "stack<i32>"]),
+])
+def test_other_uses_of_stacks(old: str, new: str, stacks: list[str]) -> None:
+    function = parse_module(CONTROL.replace(old, new)).functions["f"]
+    bundled = Bundle().on_function(function, Module())
+    verify_function(bundled)
+    assert sorted(str(node.results[0].type) for node in walk(bundled.body) if isinstance(node.op, Stack)) == stacks
+
+
+def test_large_branches_stay() -> None:
+    text = """func @f(x: f32[40], y: f32[2], c: bool) -> (f32[40], f32[2]) {
+  a: f32[40], b: f32[2] = if c {
+    d: f32[40] = sin(x)
+    yield d, y
+  } else {
+    yield x, y
+  }
+  return a, b
+}
+"""
+    function = parse_module(text).functions["f"]
+    assert Choices().on_function(function, Module()) is function
 
 
 # Programs ---------------------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -11,8 +11,9 @@ import numpy as np
 
 from adjoint.foundation.dataclass import dataclass
 from adjoint.foundation.diagnostics import placed
-from adjoint.ir.core import Literal, Node, tensor_type
+from adjoint.ir.core import Literal, Node, Region, Value, tensor_type
 from adjoint.ir.op import Op
+from adjoint.ir.ops.conversion import Select
 from adjoint.ir.ops.fused import Fused
 from adjoint.ir.storage import from_compute, to_compute
 from adjoint.ir.types import TensorType
@@ -206,18 +207,36 @@ def _in_fused(node: Node, operands: Sequence[_Array], buffers: Sequence[Any], in
     Return the first such operator; None if there is none.
     """
     (region,) = node.regions
-    known: dict[Any, _Array] = dict(zip(region.params, operands, strict=True))
+    known: dict[Value, _Array] = dict(zip(region.params, operands, strict=True))
     memory = dict(zip(region.params, buffers, strict=True))
     for inner in region.nodes:
-        given = [_constant(x) if isinstance(x, Literal) else known[x] for x in inner.operands]
         with np.errstate(all="ignore"):
-            made = inner.op.reference(*given)
+            made = inner.op.reference(*[_constant(x) if isinstance(x, Literal) else known[x] for x in inner.operands])
         type_ = tensor_type(inner.result)
         known[inner.result] = to_compute(from_compute(made, type_.dtype), type_.dtype)
-        if not is_fine(known[inner.result], infinity) and not _is_allowed(inner):
+    led = _led_to([x for x in region.results if isinstance(x, Value) and not is_fine(known[x], infinity)], region, known)
+    for inner in region.nodes:
+        if inner.result in led and not is_fine(known[inner.result], infinity) and not _is_allowed(inner):
+            given = [_constant(x) if isinstance(x, Literal) else known[x] for x in inner.operands]
             from_outside = [None if isinstance(x, Literal) else memory.get(x) for x in inner.operands]
-            return _Found(inner.op, inner, given, from_outside, [known[inner.result]], (type_,))
+            return _Found(inner.op, inner, given, from_outside, [known[inner.result]], (tensor_type(inner.result),))
     return None
+
+
+def _led_to(results: Sequence[Value], region: Region, known: Mapping[Value, _Array]) -> set[Value]:
+    """Return the values of a region from which some of its results are computed.
+
+    A choice by one number, which may have been a branch, leads to what it chooses, and not to what the other side would have been.
+    """
+    found = set(results)
+    for node in reversed(region.nodes):
+        if node.result not in found:
+            continue
+        operands = node.operands
+        if isinstance(node.op, Select) and isinstance(operands[0], Value) and tensor_type(operands[0]).count == 1:
+            operands = (operands[0], operands[1 if known[operands[0]].item() else 2])
+        found.update(x for x in operands if isinstance(x, Value))
+    return found
 
 
 def _is_allowed(node: Node) -> bool:

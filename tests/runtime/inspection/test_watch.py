@@ -88,6 +88,32 @@ def test_a_node_of_a_fused_kernel() -> None:
     assert where(raised.value) == "z = ops.log(y - 2.0)  # the first"
 
 
+@with_a_compiler
+@pytest.mark.usefixtures("without_fusion")
+def test_a_side_that_was_not_taken() -> None:
+    """One kernel computes both sides of a branch on a few numbers; what it does not choose was not computed for the program."""
+
+    def chosen(x: Any) -> Any:
+        y = x * 2.0
+        if x > 0:
+            y = y / (x + 1.0)
+        else:
+            y = ops.log(y)
+        return ops.sqrt(y - 5.0)
+
+    ms.set_context(background_compile="wait")
+    f = jit(chosen)
+    f(N(9.0))
+    with watch.times() as measured:
+        f(N(9.0))
+    assert [row.op.partition("(")[0] for row in measured.rows] == ["unrolled"]
+    with pytest.raises(FloatingPointError, match="For 'Sqrt'") as raised, watch.check_finite():
+        f(N(1.0))
+    assert where(raised.value) == "return ops.sqrt(y - 5.0)"
+    with pytest.raises(FloatingPointError, match="For 'Log'"), watch.check_finite():
+        f(N(-1.0))
+
+
 def test_a_round_of_a_loop() -> None:
     def divided(x: Any, n: Any) -> Any:
         while n > 0:
