@@ -15,18 +15,23 @@ other one; it begins as 0, since both sides read it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar, Final
 
 from adjoint.foundation.dataclass import dataclass
+from adjoint.foundation.diagnostics import Loc
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value
+from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value, tensor_type
+from adjoint.ir.op import Op
 from adjoint.ir.ops.control import For, If, While
-from adjoint.ir.ops.conversion import Select
+from adjoint.ir.ops.conversion import Identity, Select
+from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.ops.stack import Undef
 from adjoint.ir.ops.unrolled import on_few_numbers, unrolled_cost
+from adjoint.ir.types import BOOL, scalar
 from adjoint.passes.cse import same_key
 from adjoint.passes.manager import Pass
-from adjoint.passes.rebuild import Known, Rewriter, became
+from adjoint.passes.rebuild import replaced
 
 __all__ = ["Choices"]
 
@@ -41,13 +46,13 @@ class _Branches:
     """Finds the branches of a function that become choices.
 
     roots   for each value that may be undefined, the `undef` nodes that it may come from
-    chosen  the `if` nodes that become choices
+    chosen  the first results of the `if` nodes that become choices
     zeros   the `undef` nodes that become zeros, since these read them
     """
 
     def __init__(self, function: Function):
         self.roots: dict[Value, frozenset[Node]] = {}
-        self.chosen: set[Node] = set()
+        self.chosen: set[Value] = set()
         self.zeros: set[Node] = set()
         self._trace(function.body)
         self._find(function.body)
@@ -87,11 +92,11 @@ class _Branches:
         for node in region.nodes:
             for inner in node.regions:
                 self._find(inner)
-            if isinstance(node.op, If) and (cost := self._cost(node)) is not None and cost <= _COST:
+            if isinstance(node.op, If) and node.results and (cost := self._cost(node)) is not None and cost <= _COST:
                 read = {x for inner in node.regions for x in _read(inner)}
                 roots = {root for x in read for root in self.roots.get(x, ())}
                 if all(root.results[0].hint != _USERS and on_few_numbers(root.results) for root in roots):
-                    self.chosen.add(node)
+                    self.chosen.add(node.results[0])
                     self.zeros |= roots
 
     def _cost(self, node: Node) -> int | None:
@@ -102,7 +107,7 @@ class _Branches:
         for region in node.regions:
             for inner in region.nodes:
                 if isinstance(inner.op, If):
-                    cost = self._cost(inner) if inner in self.chosen else None
+                    cost = self._cost(inner) if inner.results and inner.results[0] in self.chosen else None
                 elif isinstance(inner.op, Undef):
                     cost = 0 if on_few_numbers(inner.results) else None
                 else:
@@ -111,6 +116,19 @@ class _Branches:
                     return None
                 total += cost
         return total
+
+    def change(self, node: Node) -> Sequence[Node] | None:
+        """Return the nodes that take the place of a node; None if it stays."""
+        if node in self.zeros:
+            (value,) = node.results
+            type_ = tensor_type(value)
+            zero = Literal(0.0 if type_.dtype.is_float else False if type_.dtype is BOOL else 0, scalar(type_.dtype))
+            return [_defining(value, Broadcast(type_), zero, loc=node.loc)]
+        if node.results and node.results[0] in self.chosen:
+            first, second = node.regions
+            pairs = zip(node.results, first.results, second.results, strict=True)
+            return [*first.nodes, *second.nodes, *(_choice(value, node.operands[0], x, y, node.loc) for value, x, y in pairs)]
+        return None
 
 
 def _read(region: Region) -> list[Value]:
@@ -123,30 +141,15 @@ def _read(region: Region) -> list[Value]:
     return found
 
 
-class _Choosing(Rewriter):
-    """Copies a function with the branches that `_Branches` finds as choices."""
+def _choice(value: Value, condition: Atom, x: Atom, y: Atom, loc: Loc) -> Node:
+    """Return a node that defines a result of a branch, from what its sides yield."""
+    if same_key(x) == same_key(y):
+        return _defining(value, Identity(), x, loc=loc)
+    return _defining(value, Select(), condition, x, y, loc=loc)
 
-    def __init__(self, found: _Branches):
-        self._found = found
 
-    def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
-        if node in self._found.zeros:
-            return [b.zeros(node.results[0].type)]  # pyright: ignore[reportArgumentType] - a tensor of a few numbers
-        if node not in self._found.chosen:
-            return None
-        condition = became(node.operands[0], known)
-        sides: list[list[Atom]] = []
-        for region in node.regions:
-            self.nodes(b, region.nodes, known)
-            sides.append([became(atom, known) for atom in region.results])
-        return [self._choice(b, condition, x, y, value.hint) for x, y, value in zip(*sides, node.results, strict=True)]
-
-    def _choice(self, b: Builder, condition: Atom, x: Atom, y: Atom, hint: str) -> Atom:
-        if same_key(x) == same_key(y):
-            return x
-        if isinstance(x, Literal) and isinstance(y, Literal) and x.value is True and y.value is False:
-            return condition
-        return b.emit(Select(), condition, x, y, hint=hint)
+def _defining(value: Value, op: Op, *operands: Atom, loc: Loc) -> Node:
+    return Builder().emit_node(op, operands, results=[value], loc=loc)
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,5 @@ class Choices(Pass):
     name: ClassVar[str] = "choices"
 
     def on_function(self, function: Function, module: Module) -> Function:
-        found = _Branches(function)
-        if not found.chosen:
-            return function
-        return Function(function.symbol, _Choosing(found).body(function.body), function.vjp, function.loc)
+        body = replaced(function.body, _Branches(function).change)
+        return function if body is function.body else replace(function, body=body)

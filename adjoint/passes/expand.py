@@ -12,17 +12,22 @@ from typing import ClassVar
 
 from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Function, Module, Node, walk
+from adjoint.ir.core import Function, Module, Node
 from adjoint.ir.ops.moments import Moments
 from adjoint.passes.manager import Pass
-from adjoint.passes.rebuild import Known, Rewriter, became
+from adjoint.passes.rebuild import replaced
 
 __all__ = ["Expand"]
 
 
-class _Expanding(Rewriter):
-    def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
-        return node.op.steps(b, *(became(x, known) for x in node.operands)) if isinstance(node.op, Moments) else None
+def _steps(node: Node) -> Sequence[Node] | None:
+    """Return the nodes that compute the results of a `moments` node, step by step."""
+    if not isinstance(node.op, Moments):
+        return None
+    b = Builder(node.loc)
+    made = dict(zip(node.op.steps(b, *node.operands), node.results, strict=True))
+    results = {step: tuple([made.get(value, value) for value in step.results]) for step in b.nodes}
+    return [replace(step, operands=tuple([made.get(x, x) for x in step.operands]), results=results[step]) for step in b.nodes]
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,5 @@ class Expand(Pass):
     name: ClassVar[str] = "expand"
 
     def on_function(self, function: Function, module: Module) -> Function:
-        if not any(isinstance(node.op, Moments) for node in walk(function.body)):
-            return function
-        return replace(function, body=_Expanding().body(function.body))
+        body = replaced(function.body, _steps)
+        return function if body is function.body else replace(function, body=body)

@@ -28,7 +28,7 @@ from adjoint.foundation.budget import budget
 from adjoint.foundation.diagnostics import CompileError, InternalError
 from adjoint.ir.core import Node
 from adjoint.ir.ops.fused import kernel_op
-from adjoint.passes.fuse import fused
+from adjoint.passes.schedule import FUSED
 from adjoint.runtime.execution import tiers
 from adjoint.runtime.gradients.trie import trie
 from adjoint.runtime.graphs.calls import making
@@ -221,7 +221,7 @@ def collecting(texts: dict[str, KernelText]) -> Iterator[None]:
         return True
 
     def collected(plan: Any, **_: Any) -> None:
-        fused(plan.function, wanted)
+        FUSED.on(plan.function, accept=wanted)
 
     tiers.fused_plan = collected
     try:

@@ -613,3 +613,44 @@ def test_the_lines_of_a_kernel_and_the_nodes_that_they_compute() -> None:
         "const float a1 = x1_value + r1_value;": ["add at <text>:2", "add at <text>:5"],
         "const float b1 = adjoint_exp_f32(a1);": ["exp at <text>:3", "exp at <text>:6"],
     }
+
+
+def test_a_bprop_of_the_users_is_called_after_fusing() -> None:
+    """Cells are found by the values that their nodes define: the passes of this tier keep all values, also of moments and branches."""
+    calls: list[int] = []
+
+    class Halved(nn.Cell):
+        def construct(self, x: Any) -> Any:
+            return x
+
+        def bprop(self, x: Any, out: Any, dout: Any) -> Any:
+            calls.append(1)
+            return (0.5,)
+
+    class Net(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.halved = Halved()
+
+        def construct(self, x: Any) -> Any:
+            y = self.halved(x)
+            ops.var(y, 0)
+            if x.sum() > 100:
+                y = y * 2.0
+            return y
+
+    net = Net()
+
+    def twice(x: Any) -> Any:
+        return ms.value_and_grad(lambda x: (ms.grad(net)(x) ** 2).sum())(x)
+
+    x = Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
+    expected = twice(x)
+    ms.set_context(background_compile="wait")
+    run = ms.jit(twice)
+    for _ in range(3):
+        calls.clear()
+        value, gradient = run(x)
+        assert value.asnumpy() == expected[0].asnumpy() == 1.5
+        assert not gradient.asnumpy().any()
+        assert calls
