@@ -28,7 +28,7 @@ from adjoint.codegen import compiler_process, emit, headers, packs
 from adjoint.codegen.c_print import INNER
 from adjoint.codegen.compiler_process import CompilerError, Limit
 from adjoint.codegen.emit import KernelText
-from adjoint.codegen.toolchain import LIMIT, PLAIN
+from adjoint.codegen.toolchain import LIMIT, PLAIN, SCALAR
 from adjoint.codegen.workshop import CompilerFailure, Workshop, declare, open_workshop
 from adjoint.foundation.dataclass import dataclass, field
 from adjoint.foundation.locking import Lock
@@ -113,22 +113,27 @@ class _Unit:
         return headers.in_order({header for kernel in self.kernels.values() for header in kernel.headers})
 
 
+def _flags(kernel: KernelText) -> tuple[str, ...]:
+    """Return the flags with which a kernel is compiled, in addition to those of all."""
+    return PLAIN if kernel.plain else SCALAR if kernel.scalar else ()
+
+
 def _units(name: str, kernels: dict[str, KernelText], size: int = UNIT_SIZE) -> list[_Unit]:
     """Distribute kernels over units (C files) of about `size` characters; kernels that use the same headers are together.
 
     name  the name of the units
     """
-    groups: dict[tuple[str, ...], dict[str, KernelText]] = {}
+    groups: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[str, KernelText]] = {}
     for key, kernel in kernels.items():
-        groups.setdefault(kernel.headers, {})[key] = kernel
+        groups.setdefault((kernel.headers, _flags(kernel)), {})[key] = kernel
     units: list[_Unit] = []
-    for group in groups.values():
+    for (_, flags), group in groups.items():
         total = sum(len(kernel.text) for kernel in group.values())
         share = total / max(1, round(total / size))
         begun = 0
         for key, kernel in group.items():
             if not begun or begun + len(kernel.text) / 2 > share:
-                units.append(_Unit(name, {}))
+                units.append(_Unit(name, {}, flags))
                 begun = 0
             units[-1].kernels[key] = kernel
             begun += len(kernel.text)
@@ -268,7 +273,7 @@ class KernelCache:
         return functions
 
     def _key(self, kernel: KernelText) -> str:
-        return self.workshop.key(kernel.text, kernel.headers, PLAIN if kernel.plain else ())
+        return self.workshop.key(kernel.text, kernel.headers, _flags(kernel))
 
     @property
     def ended(self) -> bool:
@@ -421,7 +426,7 @@ class KernelCache:
 
     def _submitted(self, kernel: KernelText, key: str) -> _Unit:
         """Queue a unit (C file) of this one kernel before all others, and return it.  Call it with the lock held."""
-        unit = self._pending[key] = _Unit(kernel.name, {key: kernel}, PLAIN if kernel.plain else ())
+        unit = self._pending[key] = _Unit(kernel.name, {key: kernel}, _flags(kernel))
         self._crew.add([unit], first=True)
         return unit
 

@@ -84,6 +84,7 @@ class KernelText:
     places   for each line of a fused kernel's text that computes a step, its number, from 1, and the step
     plain    True for a kernel that is to be compiled soon rather than well
     two_forms  True if the plain kernel of the same op and types has another text
+    scalar   True for a kernel without loops, in which vectors gain nothing
     """
 
     name: str
@@ -97,6 +98,7 @@ class KernelText:
     plain: bool = False
     two_forms: bool = False
     scratch_dtypes: tuple[DType, ...] = ()
+    scalar: bool = False
 
 
 @cache
@@ -193,6 +195,7 @@ def lower(
         kernel.plain,
         kernel.two_forms,
         kernel.scratch_dtypes(),
+        not op.any_size,
     )
 
 

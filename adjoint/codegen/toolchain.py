@@ -37,7 +37,7 @@ from typing import Final
 from adjoint.codegen.compiler_process import READ_BY_COMPILERS, Limit, environment, run
 from adjoint.foundation.dataclass import dataclass
 
-__all__ = ["FLAGS", "LIMIT", "PLAIN", "PROBE_LIMIT", "NoCompiler", "Toolchain", "machine_flags"]
+__all__ = ["FLAGS", "LIMIT", "PLAIN", "PROBE_LIMIT", "SCALAR", "NoCompiler", "Toolchain", "machine_flags"]
 
 FLAGS: Final = (
     "-std=c11",
@@ -52,6 +52,11 @@ FLAGS: Final = (
 
 PLAIN: Final = ("-O1",)
 """Flags of plain kernels, which are to be ready soon: they come after FLAGS, and of several -O the last one counts."""
+
+SCALAR: Final = ("-fno-tree-slp-vectorize",)
+"""Flags of kernels without loops.  What one of them stores, the next one reads soon, often in other pieces: a processor waits for a number
+whose bytes are on their way to memory as a part of a vector, or a vector whose parts are.
+"""
 
 LIMIT: Final = Limit(processor=300, waiting=600.0)
 """The limits on the compiler's time for one unit (C file)."""
