@@ -199,10 +199,14 @@ class TensorType(Type):
 
     def __init__(self, dtype: DType, shape: tuple[Dim, ...]):
         self.dtype, self.shape, self.rank = dtype, shape, len(shape)
-        self.is_static = all(isinstance(d, int) for d in shape)
-        self.count: int = math.prod(shape) if self.is_static else -1  # pyright: ignore[reportAttributeAccessIssue] - integers, if static
+        for size in shape:  # a generator takes a multiple of the time, and some calls make a type each
+            if not isinstance(size, int):
+                self.is_static, self.count, self.nbytes = False, -1, -1
+                return
+        self.is_static = True
+        self.count: int = math.prod(shape)  # pyright: ignore[reportAttributeAccessIssue] - integers, if static
         """The number of elements; -1 if a dimension has a name instead of a number."""
-        self.nbytes = self.count * dtype.size if self.is_static else -1
+        self.nbytes = self.count * dtype.size
 
     def __repr__(self) -> str:
         return self.dtype.name + (f"[{', '.join(map(str, self.shape))}]" if self.shape else "")
