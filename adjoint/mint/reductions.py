@@ -12,6 +12,7 @@ from adjoint.ir.types import F32, I64, DType
 from adjoint.numpy import histograms, triangles
 from adjoint.ops import arithmetic, ordering, parts, reduction, running
 from adjoint.ops.arguments import axis_argument, dtype_or, flag, floating, integer, operand, real, wrong
+from adjoint.ops.counts import counts_in_one_pass
 from adjoint.ops.reduction import cumprod, logsumexp
 from adjoint.ops.shapes import reshape, squeeze
 from adjoint.runtime.tensor.fusible import fusible
@@ -214,6 +215,10 @@ def trace(input: Any) -> Tensor:
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
     """Return how often each number from 0 on occurs in a vector of integers (Int64), or the sum of their weights (Float32)."""
     x = operand("Bincount", input)
+    if weights is None and type(minlength) is int and x.type.rank == 1 and x.type.dtype.is_integer:
+        counts = counts_in_one_pass(x, minlength, I64)
+        if counts is not None:
+            return counts
     if x.dtype.is_integer and x.size:
         checked_on_host(RangeCheck(Range(0, 2**63 - 1), _check_counted), x)
     counts = histograms.bincount(x, weights, minlength)

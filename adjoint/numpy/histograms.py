@@ -16,7 +16,7 @@ from adjoint.numpy.differences import diff
 from adjoint.numpy.spacing import linspace
 from adjoint.ops import arithmetic, parts, picking, reduction
 from adjoint.ops.arguments import flag, floating, integer, wrong
-from adjoint.ops.counts import count_up_to, counted, ends, sums_of_weights
+from adjoint.ops.counts import count_up_to, counted, counts_in_one_pass, ends, sums_of_weights
 from adjoint.ops.creation import ones_like, zeros
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.tensor.run_time_checks import emitting
@@ -107,6 +107,10 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0, length: Any = None
         raise wrong("bincount", "x", "of 1 dimension", places)
     if not places.dtype.is_integer:
         raise wrong("bincount", "x", "of integers", places, TypeError)
+    if weights is None and length is None:
+        counts = counts_in_one_pass(places, integer("bincount", "minlength", minlength), F32)
+        if counts is not None:
+            return counts
     by = ones_like(places, dtype=F32) if weights is None else array_like("bincount", weights, "weights")
     if by.shape != places.shape:
         raise wrong("bincount", "weights", f"of shape {places.shape}, as 'x'", by)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.ir.op import made
+from adjoint.ir.ops.finding import FindCounts
 from adjoint.ir.ops.indexing import ScatterAdd
 from adjoint.ir.ops.sort import SearchSorted
 from adjoint.ir.types import F16, F32, F64, I32, I64, DType
@@ -22,10 +23,12 @@ from adjoint.ops.parts import concat, narrow
 from adjoint.ops.picking import gather_elements, indices_argument, unique
 from adjoint.ops.reduction import all, amax, amin, sum
 from adjoint.ops.shapes import broadcast_to, expand_dims, reshape, squeeze
+from adjoint.runtime.memory.machine import number_of
+from adjoint.runtime.memory.op_plans import plan_for, plans
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.promotion import common_dtype
 from adjoint.runtime.tensor.run_time_checks import TRUE, checked_on_host, emitting, needs_values
-from adjoint.runtime.tensor.sizes_of_values import numbers_up_to
+from adjoint.runtime.tensor.sizes_of_values import beginning, numbers_up_to
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["bincount", "bucketize", "histc", "intopk", "searchsorted", "unique_with_pad"]
@@ -54,6 +57,31 @@ def sums_of_weights(places: Tensor, count: int, weights: Tensor) -> Tensor:
     return apply(made(ScatterAdd, 0), filled("Bincount", (count,), 0, weights.dtype), places, weights)
 
 
+def counts_in_one_pass(x: Tensor, least: int, dtype: DType) -> Tensor | None:
+    """Return how often each number from 0 up to the largest one occurs, or up to `least` - 1: a Tensor of `dtype`.
+
+    x  a Tensor of integers, of one dimension
+
+    None if a number is negative, if there are more counts than there is room for, or more numbers than a Float32 counts, and while a graph
+    is made.
+    """
+    type_ = x.type
+    n = type_.count
+    room = n if n > _ROOM else _ROOM
+    if emitting() or not 0 < n <= 2**24 or least > room:
+        return None
+    op = made(FindCounts, room, dtype)
+    plan = plans.get((op, type_)) or plan_for(op, (type_,))
+    counts, counted = plan.run(x.memory)
+    first, number = plan.types
+    count = int(number_of(counted, number))
+    return None if count < 0 else beginning(first, counts, count if count > least else least)
+
+
+_ROOM = 1024
+"""The counts that there is room for at least, and otherwise as many as there are numbers."""
+
+
 def count_up_to(op: str, places: Tensor, least: int = 0) -> Any:
     """Return how many numbers there are from 0 up to the largest one of a tensor of Int64, at least `least`, while a graph is made."""
     count = maximum(amax(places) + 1, least)
@@ -78,6 +106,8 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
         raise wrong("Bincount", "weights", f"of shape {x.shape}, as 'input'", by)
     if not x.size:
         return zeros((0,), F32)
+    if by is None and (counts := counts_in_one_pass(x, least, F32)) is not None:
+        return counts
     places = x.astype(I64, copy=False)
     by = ones_like(places, dtype=F32) if by is None else by.astype(F32, copy=False)
     if emitting():

@@ -15,6 +15,7 @@ import numpy as np
 from adjoint.ir.op import made
 from adjoint.ir.ops.conversion import Select, StopGradient
 from adjoint.ir.ops.cumulative import CumSum
+from adjoint.ir.ops.finding import FindDistinct, FindNonZero
 from adjoint.ir.ops.indexing import Gather, Iota, OneHot, ScatterAdd
 from adjoint.ir.ops.shape import Broadcast, Transpose
 from adjoint.ir.ops.sort import Sort
@@ -32,11 +33,9 @@ from adjoint.ops.arguments import (
 )
 from adjoint.ops.parts import concat, parted, slice
 from adjoint.ops.shapes import broadcast_to, moveaxis, reshape
-from adjoint.runtime.memory.machine import memory_of
-from adjoint.runtime.process.tracer import not_recording
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host, emitting, explained
-from adjoint.runtime.tensor.sizes_of_values import columns, nonzero_places
+from adjoint.runtime.tensor.sizes_of_values import columns, found_by, nonzero_places
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant, wrap
 
 __all__ = [
@@ -44,6 +43,10 @@ __all__ = [
     "unique", "unique_consecutive", "unsorted_segment_sum",
 ]
 
+ROOM = 2**23
+"""The most coordinates for which `nonzero` takes room before it knows how many there are: 64 MB."""
+
+_DISTINCT, _NONZERO = FindDistinct(), FindNonZero()
 _SELECT, _STOP = Select(), StopGradient()
 
 
@@ -134,6 +137,8 @@ def masked_select(input: Any, mask: Any) -> Tensor:
     x, chosen = operand("MaskedSelect", input), operand("MaskedSelect", mask, "mask")
     if chosen.dtype is not BOOL:
         raise wrong("MaskedSelect", "mask", "a Tensor of Bool", chosen, TypeError)
+    if x.type.shape == chosen.type.shape:
+        return x[chosen]
     try:
         joint = broadcast_shapes(x.shape, chosen.shape)
     except ValueError:
@@ -145,13 +150,13 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
     """Return the coordinates of the elements that are not 0, Int64: [n, rank], or a tuple of one tensor for each axis."""
     x = operand("NonZero", input)
     if emitting():
-        found = nonzero_places("NonZero", "it has a row for each element that is not 0", x)
-        return columns(found) if flag("NonZero", "as_tuple", as_tuple) else found
-    found = x.asnumpy().nonzero() if x.ndim else ()
-    if flag("NonZero", "as_tuple", as_tuple):
-        return tuple(Tensor(places, I64) for places in found)
-    rows = np.stack(found, 1) if len(found) > 1 else found[0].reshape(-1, 1) if found else np.empty((int(x.item() != 0), 0), np.int64)
-    return wrap(tensor(I64, rows.shape), memory_of(rows))
+        rows = nonzero_places("NonZero", "it has a row for each element that is not 0", x)
+        return columns(rows) if flag("NonZero", "as_tuple", as_tuple) else rows
+    as_columns = flag("NonZero", "as_tuple", as_tuple)
+    if not as_columns and x.type.count * x.type.rank <= ROOM:
+        return found_by(_NONZERO, x)[0]
+    along = x.asnumpy().nonzero() if x.ndim else ()
+    return tuple(Tensor(places, I64) for places in along) if as_columns else Tensor(np.stack(along, 1), I64)
 
 
 def unique(input: Any) -> tuple[Tensor, Tensor]:
@@ -160,19 +165,8 @@ def unique(input: Any) -> tuple[Tensor, Tensor]:
     x = operand("Unique", input)
     if emitting():
         return _unique_in_a_graph(x)
-    with not_recording():
-        ordered, order = apply(made(Sort, False), reshape(x, (-1,)))
-    values, places = ordered.asnumpy(), order.asnumpy()
-    begins = np.ones(len(values), bool)
-    begins[1:] = values[1:] != values[:-1]
-    if x.dtype.is_float:
-        begins[1:] &= values[:-1] == values[:-1]  # all NaN count as one value; in the order they are last
-    by_occurrence = np.argsort(places[begins])  # the sort is stable: each group begins with its first occurrence
-    rank = np.empty(len(by_occurrence), np.int32)
-    rank[by_occurrence] = np.arange(len(by_occurrence), dtype=np.int32)
-    numbers = np.empty(len(values), np.int32)
-    numbers[places] = rank[np.cumsum(begins) - 1]
-    return Tensor(values[begins][by_occurrence], x.dtype), Tensor(numbers.reshape(x.shape), I32 if x.dtype is not I64 else I64)
+    values, numbers = found_by(_DISTINCT, wrap(x.type.with_shape((x.size,)), x.memory))
+    return values, wrap(numbers.type.with_shape(x.shape), numbers.memory)
 
 
 def _unique_in_a_graph(x: Tensor) -> tuple[Tensor, Tensor]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import adjoint
+import adjoint.numpy as mnp
 from adjoint import Tensor, mint, nn, ops
 from adjoint.ops import functional as F
 from adjoint.ops import operations as P
@@ -714,6 +716,30 @@ def test_runs_of_equal_slices() -> None:
     x = Tensor([[1, 1, 2], [1, 1, 3]])
     same(P.UniqueConsecutive()(x), (np.array([1, 2, 1, 3]), np.array(0), np.array(0)))
     same(ops.unique_consecutive(x, True, True, 1), (np.array([[1, 2], [1, 3]]), np.array([0, 0, 1]), np.array([2, 1])))
+
+
+def test_counts_with_and_without_room_for_all() -> None:
+    # In one pass there is room for 1024 counts, or for as many as there are numbers; else they are counted in two.
+    for numbers in ([0], [5, 0, 5], [1023, 0], [1024, 0], [*range(1500), 1499], [1500] * 1500, [70000, 3]):
+        for dtype, least in itertools.product((np.int32, np.int64, np.uint64), (0, 4, 1024, 1025, 3000)):
+            x = np.array(numbers, dtype)
+            wanted = np.bincount(x.astype(np.int64), minlength=least)
+            of_array = mnp.bincount(Tensor(x))
+            counts, whole = ops.bincount(Tensor(x), minlength=least), mint.bincount(Tensor(x), None, least)
+            same((counts, whole, of_array), (wanted, wanted, np.bincount(x.astype(np.int64))), 0)
+            assert (counts.dtype, whole.dtype, of_array.dtype) == (adjoint.float32, adjoint.int64, adjoint.float32)
+    below = Tensor([2, -1, 0, 2])
+    same((ops.bincount(below), mnp.bincount(below)), ([1, 0, 2], [2, 0, 2]))
+    with pytest.raises(ValueError, match="'input'"):
+        mint.bincount(below)
+
+
+def test_what_is_found_does_not_take_part_in_a_gradient() -> None:
+    def energy(x: Tensor) -> Tensor:
+        values, numbers = ops.unique(x)
+        return (x * x).sum() + ops.nonzero(x).sum() + values.sum() + numbers.sum() + ops.masked_select(x, x > 1).sum()
+
+    same(adjoint.grad(energy)(Tensor([3.0, 0.0, 3.0, -1.0])), [7.0, 0.0, 7.0, -2.0])
 
 
 def test_of_a_graph_with_shapes_that_do_not_depend_on_numbers() -> None:

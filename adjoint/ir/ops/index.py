@@ -45,6 +45,8 @@ OPS = {
         "extend extend_gradient",
     "extremes":
         "reduce_max reduce_min",
+    "finding":
+        "find_non_zero find_chosen find_distinct find_counts",
     "fused":
         "fused",
     "gamma":

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-__all__ = ["SearchSorted", "Sort", "TopK"]
+__all__ = ["SearchSorted", "Sort", "TopK", "check_rows", "sort_row"]
 
 LONGEST = 2**31 - 1
 """The largest length of a row whose indices are Int32."""
@@ -49,7 +49,8 @@ def _smaller(k: Kernel, a: Expr, b: Expr) -> Expr:
     return k.both(k.negation(k.greater_equal(a, b)), k.negation(k.call("isnan", a)))
 
 
-def _check_rows(op: Op, x: Any) -> None:
+def check_rows(op: Op, x: Any) -> None:
+    """Raise TypeError for what is not a tensor, ValueError for one without axes or with more than LONGEST elements along the last."""
     if not isinstance(x, TensorType):
         raise mistake(op, "x", "a tensor", x, TypeError)
     if x.rank == 0:
@@ -72,7 +73,7 @@ def _key(k: Kernel, value: Expr, *, descending: bool) -> Expr:
     return key ^ (2 ** (8 * key.dtype.size) - 1) if descending else key
 
 
-def _sort_row(k: Kernel, x: Buffer, start: Expr, n: Expr, pairs: Buffer, spare: Buffer, *, descending: bool) -> None:
+def sort_row(k: Kernel, x: Buffer, start: Expr, n: Expr, pairs: Buffer, spare: Buffer, *, descending: bool) -> None:
     """Sort pairs for the row of `n` elements that begins at `start`; the lower half of each pair is then the place of an element."""
     wide = x.dtype.size == 8
     with k.loop(0, n, "i") as i:
@@ -144,7 +145,7 @@ class Sort(Op):
     )
 
     def infer(self, x: Any) -> tuple[TensorType, TensorType]:
-        _check_rows(self, x)
+        check_rows(self, x)
         return x, tensor(I32, x.shape)
 
     def reference(self, x: Array) -> tuple[Array, Array]:
@@ -161,7 +162,7 @@ class Sort(Op):
         k.describe(x, "rows, n")
         with k.stage(math.prod(outer), grain_of(16 * length), "row") as row:
             start = k.let(row * n, "start")
-            _sort_row(k, x, start, n, pairs, spare, descending=self.descending)
+            sort_row(k, x, start, n, pairs, spare, descending=self.descending)
             with k.loop(0, n, "i") as i:
                 _take(k, x, start, pairs[start + i], values, places, start + i)
 
@@ -195,7 +196,7 @@ class TopK(Op):
     )
 
     def infer(self, x: Any) -> tuple[TensorType, TensorType]:
-        _check_rows(self, x)
+        check_rows(self, x)
         length = x.shape[-1]
         if not self.count >= 1 or (isinstance(length, int) and self.count > length):
             raise mistake(self, "count", f"in 1..{length}", self.count)
@@ -217,7 +218,7 @@ class TopK(Op):
         pairs, spare = k.scratch(U64, x.count, "pairs"), k.scratch(U64, x.count, "spare")
         with k.stage(rows, grain_of(16 * length), "row") as row:
             start = k.let(row * n, "start")
-            _sort_row(k, x, start, n, pairs, spare, descending=self.descending)
+            sort_row(k, x, start, n, pairs, spare, descending=self.descending)
             with k.loop(0, self.count, "i") as i:
                 _take(k, x, start, pairs[start + i], values, places, row * self.count + i)
 

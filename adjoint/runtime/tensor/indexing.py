@@ -28,16 +28,17 @@ from adjoint.foundation.diagnostics import printed_as
 from adjoint.ir.op import made
 from adjoint.ir.ops import scatter
 from adjoint.ir.ops.conversion import Cast, Select
+from adjoint.ir.ops.finding import FindChosen
 from adjoint.ir.ops.indexing import Gather, ScatterAdd
 from adjoint.ir.ops.shape import Broadcast, Concat, Reshape, Slice, Transpose
 from adjoint.ir.ops.sort import Sort
 from adjoint.ir.types import BOOL, I64, broadcast_shapes, tensor
-from adjoint.runtime.memory.machine import array_of, ffi, machine, memory_of
+from adjoint.runtime.memory.machine import ffi, machine, memory_of
 from adjoint.runtime.memory.watching import observations
 from adjoint.runtime.process.tracer import state, tracing
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host, emitting, is_run_time_number, needs_values
-from adjoint.runtime.tensor.sizes_of_values import columns, nonzero_places
+from adjoint.runtime.tensor.sizes_of_values import columns, found_by, nonzero_places
 from adjoint.runtime.tensor.stored_number import stored_number
 from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, constant, update, wrap
 
@@ -91,8 +92,10 @@ def _row(x: Tensor, index: int) -> Tensor:
 
 def _compressed(x: Tensor, mask: Tensor) -> Tensor:
     """Return the elements where a mask of the same shape is true, in order."""
-    chosen = array_of(x.memory, x.type)[array_of(mask.memory, mask.type)]
-    return wrap(tensor(x.type.dtype, chosen.shape), memory_of(chosen))
+    return found_by(_CHOSEN, x, mask)[0]
+
+
+_CHOSEN = FindChosen()
 
 
 def iterated(x: Tensor) -> Iterator[Tensor]:

@@ -1,18 +1,56 @@
-"""Sizes that values decide, while a graph is made: how many elements of a tensor are not 0, and numbers that are computed."""
+"""Sizes that values decide: how many elements of a tensor are not 0, how many different ones there are, and numbers that are computed.
+
+In eager mode an op finds what there is and how much in one pass (`ir/ops/finding.py`), and the result is cut to that size.  While a graph
+is made, the size gets a name.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from adjoint.ir.op import made
+from adjoint.ir.op import Op, made
 from adjoint.ir.ops.counted import CountedOp, NonZero, UpTo
 from adjoint.ir.ops.indexing import Gather
-from adjoint.ir.types import I64, tensor
+from adjoint.ir.types import I64, TensorType, tensor
+from adjoint.runtime.memory.machine import Memory, ffi, machine, number_of
+from adjoint.runtime.memory.op_plans import plan_for, plans
 from adjoint.runtime.process.tracer import emitter
 from adjoint.runtime.tensor.run_time_checks import emitting
-from adjoint.runtime.tensor.tensor import Tensor, apply, constant
+from adjoint.runtime.tensor.tensor import Tensor, apply, constant, wrap
 
-__all__ = ["columns", "decides_later", "nonzero_places", "numbers_up_to"]
+__all__ = ["beginning", "columns", "decides_later", "found_by", "nonzero_places", "numbers_up_to"]
+
+
+def found_by(op: Op, x: Tensor, *more: Tensor) -> tuple[Tensor, ...]:
+    """Run an op of `ir/ops/finding.py` whose last result is how many things it has found; return the other results.
+
+    The first is cut to what was found.  Nothing is recorded: no gradient flows through what is found.
+    """
+    # One operand by itself: comprehensions take as long as the launch.
+    if more:
+        types = (x.type, *[each.type for each in more])
+        plan = plans.get((op, *types)) or plan_for(op, types)
+        made = plan.run(x.memory, *[each.memory for each in more])
+    else:
+        plan = plans.get((op, x.type)) or plan_for(op, (x.type,))
+        made = plan.run(x.memory)
+    types = plan.types
+    first = beginning(types[0], made[0], int(number_of(made[-1], types[-1])))
+    return (first,) if len(made) == 2 else (first, *map(wrap, types[1:-1], made[1:-1]))
+
+
+def beginning(type_: TensorType, room: Memory, count: int) -> Tensor:
+    """Return the first `count` slices, along the first axis, of a tensor of this type with its numbers in `room`.
+
+    The memory is `room` itself if all are taken, else as much as they need.
+    """
+    shape = type_.shape
+    if count == shape[0]:
+        return wrap(type_, room)
+    kept = tensor(type_.dtype, (count, *shape[1:]))
+    memory = machine().allocate(kept.nbytes)
+    ffi.memmove(memory, room, kept.nbytes)
+    return wrap(kept, memory)
 
 
 def decides_later(x: Any) -> bool:

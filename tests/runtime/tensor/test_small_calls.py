@@ -32,7 +32,9 @@ MOST = {
     # a function of several ops: one look-up, the call that was made for these types, the launch; a key for each number
     "F.relu(x)": 3, "F.relu6(x)": 3, "F.silu(x)": 3, "F.hardtanh(x)": 3, "F.softmax(m, -1)": 3, "F.nll_loss(m, labels)": 3,
     "F.pad(m, (1, 2))": 4, "mint.dot(x, y)": 3, "x[1:]": 5, "m[1:, :-1]": 7, "x.sum()": 3, "mint.index_add(m, 0, rows, m)": 3,
-    "F.kl_div(x, y)": 3, "mint.clamp(x, -1.0, 1.0)": 5, "mint.gcd(j, j)": 3, "ops.lcm(j, j)": 3, "x[b]": 12,
+    "F.kl_div(x, y)": 3, "mint.clamp(x, -1.0, 1.0)": 5, "mint.gcd(j, j)": 3, "ops.lcm(j, j)": 3,
+    # an operator whose result has a size that values decide: its launch, the number that it has found, and memory of that size
+    "x[b]": 13, "ops.masked_select(x, b)": 17, "ops.nonzero(b)": 15, "ops.unique(j)": 20, "mint.bincount(labels)": 13,
 }
 """For each call the largest number of Python functions that it enters, without comprehensions."""
 
