@@ -603,12 +603,22 @@ static inline float adjoint_rsqrt_f32(float x) {
 /* ---- remainder ---- */
 
 /* fmod(x, y): what is left of |x| after whole numbers of |y| 2^252, |y| 2^224, ... |y| are taken from it, with the sign of x.
-   It is exact: each step leaves at most half of what it divides by, so the next whole number is below 2^28, its product with
-   the 24 bits of y has no more than 52, and their difference is a multiple of the last bit of x or y. */
+   It is exact: each step leaves less than what it divides by, a multiple of the last bit of x or of what it divides by, and so no more
+   than 25 bits. Products that are not rounded allow whole numbers of up to 2^50; rounded ones must have no more than 52 bits, 24 of
+   which are those of y. */
 static inline float adjoint_fmod_f32(float x, float y) {
     const double whole = fabs((double)x), size = fabs((double)y), inverse = 1 / size, infinite = (double)INFINITY;
     double r = whole;
-#define TAKE(power) r -= ((r * (inverse / (power)) + ADJOINT_ROUND_F64) - ADJOINT_ROUND_F64) * (size * (power))
+#define TIMES(power) ((r * (inverse / (power)) + ADJOINT_ROUND_F64) - ADJOINT_ROUND_F64)
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define TAKE(power) r = ADJOINT_FMA_F64(-TIMES(power), size * (power), r)
+    TAKE(0x1p250);
+    TAKE(0x1p200);
+    TAKE(0x1p150);
+    TAKE(0x1p100);
+    TAKE(0x1p50);
+#else
+#define TAKE(power) r -= TIMES(power) * (size * (power))
     TAKE(0x1p252);
     TAKE(0x1p224);
     TAKE(0x1p196);
@@ -618,8 +628,10 @@ static inline float adjoint_fmod_f32(float x, float y) {
     TAKE(0x1p84);
     TAKE(0x1p56);
     TAKE(0x1p28);
+#endif
     TAKE(0x1p0);
 #undef TAKE
+#undef TIMES
     r = r < 0 ? r + size : r;
     r = ((size == infinite) & (whole < infinite)) ? whole : r;
     return copysignf((float)r, x);
