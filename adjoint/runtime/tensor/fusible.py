@@ -74,8 +74,13 @@ def on_frequent_calls(*, fused: CallMaker, recorded: CallMaker) -> None:
     _makers.update(fused=fused, recorded=recorded)
 
 
-def _key_of_tuple(x: Any) -> Any:
-    return (x.__class__, *[item if item.__class__ in _OWN_KEYS else _KEYS[item.__class__](item) for item in x])
+def _key_of_tuple(x: Any, tensor: type = Tensor) -> Any:
+    # A loop of its own, and tensors by themselves: a comprehension and a call for each take as long as the look-up.
+    key = [x.__class__]
+    for item in x:
+        kind = item.__class__
+        key.append(item.type if kind is tensor else item if kind in _OWN_KEYS else _KEYS[kind](item))
+    return tuple(key)
 
 
 def _key_of_slice(x: slice) -> Any:
@@ -118,8 +123,15 @@ def fusible(function: Callable[Arguments, Result]) -> Callable[Arguments, Result
                 return function(*args, **kwargs)
             calls = recorded
         try:
-            if len(args) == 1 and not kwargs and args[0].__class__ is tensor:  # the most common call
-                key = args[0].type
+            # One and two arguments by themselves, the most common calls: a comprehension takes as long as the rest.
+            count = 0 if kwargs else len(args)
+            if count == 1:
+                (x,) = args
+                key = x.type if x.__class__ is tensor else (x if x.__class__ in own else keys[x.__class__](x),)
+            elif count == 2:
+                x, y = args
+                key = (x.type if x.__class__ is tensor else x if x.__class__ in own else keys[x.__class__](x),
+                       y.type if y.__class__ is tensor else y if y.__class__ in own else keys[y.__class__](y))
             else:
                 key = tuple([x.type if x.__class__ is tensor else x if x.__class__ in own else keys[x.__class__](x) for x in args])
                 if kwargs:
