@@ -35,6 +35,8 @@ __all__ = ["COLUMNS", "LONG", "SHORT", "Columns", "Rows", "groups", "reference_m
 
 LONG = 64
 SHORT = 16
+TAIL = 8
+"""The number of elements at the end of a row that are computed as one vector, some of them a second time."""
 COLUMNS = 128
 """The number of adjacent columns that are computed together."""
 CHUNKS = 32
@@ -74,10 +76,22 @@ class Rows:
         for matrix in matrices:
             self.k.run("adjoint_fetch", matrix.at(self.first + self.n), ahead)
 
-    def each(self, body: Callable[[Any], None]) -> None:
-        """Append a loop over the elements; `body` appends the code for one, given its index.  They may be computed in parallel."""
-        with self.k.loop(0, self.n, "j") as j:
+    def each(self, body: Callable[[Any], None], *, again: bool = False) -> None:
+        """Append a loop over the elements; `body` appends the code for one, given its index.  They may be computed in parallel.
+
+        again  True if nothing changes where an element is computed twice, so that vectors compute the last ones, too
+        """
+        k = self.k
+        if not again or self.most < TAIL:
+            with k.loop(0, self.n, "j") as j:
+                body(self.first + j)
+            return
+        with k.loop(0, self.n / SHORT * SHORT, "j") as j:
             body(self.first + j)
+        with k.loop(self.n / SHORT * SHORT, self.n, "j", step=TAIL) as j:
+            begin = k.let(self.first + k.minimum_of(j, self.n - TAIL), "last")
+            with k.loop(0, TAIL, "l") as lane:
+                body(begin + lane)
 
     def value(self, dtype: DType, make: Given, name: str) -> Given:
         """Append the computation of a value for the group, and return a function that returns its C expression.
@@ -179,8 +193,9 @@ class Rows:
 
         if lanes > SHORT:
             whole = k.let(self.n / lanes * lanes, "whole")
-            chunks(0, whole, lanes)
-            halves(lanes, SHORT)
+            with k.when(k.greater(whole, 0)):  # else all lanes hold their initial values, and so would their halves
+                chunks(0, whole, lanes)
+                halves(lanes, SHORT)
             chunks(whole, self.n / SHORT * SHORT, SHORT)
         else:
             chunks(0, self.n / SHORT * SHORT, SHORT)
@@ -197,8 +212,11 @@ class Columns:
         self.column: Any = None
         """The C expression for the index of the column that is being computed; None before the first loop over columns."""
 
-    def each(self, body: Callable[[Any], None]) -> None:
-        """Append a loop over the elements of each column, in order; `body` appends the code for one, given its index."""
+    def each(self, body: Callable[[Any], None], *, again: bool = False) -> None:
+        """Append a loop over the elements of each column, in order; `body` appends the code for one, given its index.
+
+        again  True if nothing changes where an element is computed twice, which it is not here
+        """
         with self.k.loop(0, self.n, "j") as j:
             row = self.k.let(self.first + j * self.stride, "row")
             self.across(lambda c: body(row + c))

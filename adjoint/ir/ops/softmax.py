@@ -52,7 +52,7 @@ WORK = 8192
 """The elements that a thread must get to be worth waking."""
 
 
-def _powers(k: Kernel, group: Groups, x: Buffer, out: Buffer) -> tuple[Given, Given, bool]:
+def _powers(k: Kernel, group: Groups, x: Buffer, out: Buffer, *, again: bool) -> tuple[Given, Given, bool]:
     """Return the largest element of a group and the sum of all exp(x - largest).
 
     If `out` can hold the exponentials without rounding, they are also stored there and are the third result.
@@ -61,7 +61,7 @@ def _powers(k: Kernel, group: Groups, x: Buffer, out: Buffer) -> tuple[Given, Gi
     largest = group.largest(dtype, lambda i: x[i])
     if out.dtype is not dtype:
         return largest, group.sum(dtype, lambda i: k.call("exp", x[i] - largest()), lanes=SHORT), False
-    group.each(lambda i: k.store(out, i, k.call("exp", x[i] - largest())))
+    group.each(lambda i: k.store(out, i, k.call("exp", x[i] - largest())), again=again)
     return largest, group.sum(dtype, lambda i: out[i]), True
 
 
@@ -103,7 +103,7 @@ class Softmax(_AlongAxis):
 
     def of_group(self, k: Kernel, group: Groups, x: Buffer, out: Buffer) -> None:
         """Emit the softmax of one group; `out` may be `x`."""
-        largest, total, kept = _powers(k, group, x, out)
+        largest, total, kept = _powers(k, group, x, out, again=False)
         scale = group.value(x.dtype.compute, lambda: 1.0 / total(), "scale")
         group.each(lambda i: k.store(out, i, (out[i] if kept else k.call("exp", x[i] - largest())) * scale()))
 
@@ -166,9 +166,9 @@ class LogSoftmax(_AlongAxis):
 
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
         with groups(k, self.axis, WORK, x) as group:
-            largest, total, _ = _powers(k, group, x, out)
+            largest, total, _ = _powers(k, group, x, out, again=True)
             logarithm = group.value(x.dtype.compute, lambda: k.call("log", total()), "logarithm")
-            group.each(lambda i: k.store(out, i, x[i] - largest() - logarithm()))
+            group.each(lambda i: k.store(out, i, x[i] - largest() - logarithm()), again=True)
 
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         return (b.emit(LogSoftmaxGradient(self.axis), node.result, cotangents[0]),)

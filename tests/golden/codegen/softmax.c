@@ -14,16 +14,18 @@ static int softmax_f32_units(
                 largest_lane[l] = -INFINITY;
             }
             const int64_t whole = n / 64 * 64;
-            for (int64_t j = 0; j < whole; j += 64) {
-                for (int64_t l = 0; l < 64; l++) {
-                    largest_lane[l] = x[first + j + l] > largest_lane[l] ? x[first + j + l] : largest_lane[l];
+            if (whole > 0) {
+                for (int64_t j = 0; j < whole; j += 64) {
+                    for (int64_t l = 0; l < 64; l++) {
+                        largest_lane[l] = x[first + j + l] > largest_lane[l] ? x[first + j + l] : largest_lane[l];
+                    }
                 }
-            }
-            for (int64_t l = 0; l < 32; l++) {
-                largest_lane[l] = largest_lane[l + 32] > largest_lane[l] ? largest_lane[l + 32] : largest_lane[l];
-            }
-            for (int64_t l = 0; l < 16; l++) {
-                largest_lane[l] = largest_lane[l + 16] > largest_lane[l] ? largest_lane[l + 16] : largest_lane[l];
+                for (int64_t l = 0; l < 32; l++) {
+                    largest_lane[l] = largest_lane[l + 32] > largest_lane[l] ? largest_lane[l + 32] : largest_lane[l];
+                }
+                for (int64_t l = 0; l < 16; l++) {
+                    largest_lane[l] = largest_lane[l + 16] > largest_lane[l] ? largest_lane[l + 16] : largest_lane[l];
+                }
             }
             for (int64_t j = whole; j < n / 16 * 16; j += 16) {
                 for (int64_t l = 0; l < 16; l++) {
@@ -54,16 +56,18 @@ static int softmax_f32_units(
                 sum_lane[l] = 0.0f;
             }
             const int64_t whole = n / 64 * 64;
-            for (int64_t j = 0; j < whole; j += 64) {
-                for (int64_t l = 0; l < 64; l++) {
-                    sum_lane[l] += out[first + j + l];
+            if (whole > 0) {
+                for (int64_t j = 0; j < whole; j += 64) {
+                    for (int64_t l = 0; l < 64; l++) {
+                        sum_lane[l] += out[first + j + l];
+                    }
                 }
-            }
-            for (int64_t l = 0; l < 32; l++) {
-                sum_lane[l] += sum_lane[l + 32];
-            }
-            for (int64_t l = 0; l < 16; l++) {
-                sum_lane[l] += sum_lane[l + 16];
+                for (int64_t l = 0; l < 32; l++) {
+                    sum_lane[l] += sum_lane[l + 32];
+                }
+                for (int64_t l = 0; l < 16; l++) {
+                    sum_lane[l] += sum_lane[l + 16];
+                }
             }
             for (int64_t j = whole; j < n / 16 * 16; j += 16) {
                 for (int64_t l = 0; l < 16; l++) {
