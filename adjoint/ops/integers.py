@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from adjoint.ir.ops.arithmetic import CommonDivisor
 from adjoint.ir.ops.logic import BitwiseOr, ShiftLeft, ShiftRight
 from adjoint.ops.arguments import operand, whole, wrong
-from adjoint.ops.arithmetic import abs, div, equal, floor_div, mod, truncated_mod, where
+from adjoint.ops.arithmetic import abs, div, equal, floor_div, truncated_mod, where
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.operators import combined
-from adjoint.runtime.tensor.run_time_checks import emitting
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = [
@@ -20,23 +20,14 @@ __all__ = [
 ]
 
 _BITS = BitwiseOr()
+_DIVISOR = CommonDivisor()
 _LEFT, _RIGHT = ShiftLeft(), ShiftRight()
 
 # Divisors ------------------------------------------------------------------------------------------------------------
 
-_EUCLID = {1: 13, 2: 24, 4: 47, 8: 93}
-"""The largest number of steps of Euclid's algorithm, by the bytes of the integers; two adjacent Fibonacci numbers need it."""
-
-
 def common_divisor(first: Tensor, second: Tensor) -> Tensor:
     """Return the greatest common divisor of integers of one dtype; that of two zeros is 0."""
-    a, b = abs(first), abs(second)
-    for _ in range(_EUCLID[a.dtype.size]):
-        done = equal(b, 0)
-        if not emitting() and bool(done.all()):
-            break
-        a, b = where(done, a, b), where(done, b, mod(a, where(done, 1, b)))
-    return a
+    return apply(_DIVISOR, first, second)
 
 
 def common_multiple(first: Tensor, second: Tensor) -> Tensor:

@@ -734,6 +734,13 @@ def test_counts_with_and_without_room_for_all() -> None:
         mint.bincount(below)
 
 
+def test_a_divisor_has_the_shape_of_both_operands() -> None:
+    for first, second in (([6, 4], [[0], [0]]), (6, []), ([], 6), ([[12], [18]], [8, 0, -27])):
+        x, y = np.array(first, np.int32), np.array(second, np.int32)
+        for gcd in (ops.gcd, mint.gcd, mnp.gcd, adjoint.jit(lambda x, y: ops.gcd(x, y) + 0)):
+            same(gcd(Tensor(x), Tensor(y)), np.gcd(x, y), 0)
+
+
 def test_what_is_found_does_not_take_part_in_a_gradient() -> None:
     def energy(x: Tensor) -> Tensor:
         values, numbers = ops.unique(x)

@@ -12,6 +12,7 @@ from adjoint.ir.ops.elementwise import (
     ANY,
     F32_23,
     I32_23,
+    INTEGERS,
     NUMBERS,
     PLAIN_FORMS,
     Array,
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from adjoint.ir.kernel import Expr, Kernel
 
 __all__ = [
-    "Abs", "Add", "Ceil", "Div", "Floor", "FloorDiv", "Fmod", "Maximum", "Minimum", "Mod", "Mul", "MulNoNan", "Neg", "NextAfter",
-    "RootOfSum", "Round", "Rsqrt", "Sign", "Sqrt", "Square", "Sub",
+    "Abs", "Add", "Ceil", "CommonDivisor", "Div", "Floor", "FloorDiv", "Fmod", "Maximum", "Minimum", "Mod", "Mul", "MulNoNan", "Neg",
+    "NextAfter", "RootOfSum", "Round", "Rsqrt", "Sign", "Sqrt", "Square", "Sub",
 ]
 
 
@@ -318,6 +319,43 @@ class Fmod(Binary):
         whole = b.sub(x, node.result)
         times = b.round(b.div(whole, y)) if dtype_of(x).is_float else b.floor_div(whole, y)
         return b.unbroadcast(ct, to=x.type), b.unbroadcast(b.neg(b.mul(ct, times)), to=y.type)
+
+
+@operation
+class CommonDivisor(Binary):
+    """The greatest common divisor of integers, by Euclid's algorithm; that of two zeros is 0.
+
+    The absolute value of the least integer is itself, as in `abs`, and may be the divisor that is found, or give a negative one.
+
+    x, y      T[s] and T[t], T a type of integers, shapes that broadcast
+    result    T[broadcast]
+    gradient  none
+    errors    TypeError: dtypes differ, no integers; ValueError: shapes do not broadcast
+    """
+
+    accepts = INTEGERS
+    cost = 16
+    cuts = "divisors are integers"
+    samples = (
+        sample(I32_23, I32_23, values={0: [[12, -18, 5], [0, -(2**31), 1836311903]], 1: [[-8, 27, 0], [0, 6, 1134903170]]}, smooth=False),
+        sample(I32_23, tensor(I32, (3,)), values={0: [[2**31 - 1, 6, 5], [1, -(2**31), 7]], 1: [-(2**31), -(2**31), -1]}, smooth=False),
+        *on_integers(2, U8, I64, domain=(0.0, 99.0)),
+    )
+
+    def reference(self, x: Array, y: Array) -> Array:
+        a, b = np.broadcast_arrays(np.abs(x), np.abs(y))
+        while b.any():
+            done = b == 0
+            a, b = np.where(done, a, b), np.where(done, b, np.remainder(a, np.where(done, 1, b)))
+        return a.astype(x.dtype)
+
+    def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
+        a, b = (k.local(Abs().scalar(k, each), name) for each, name in ((x, "a"), (y, "b")))
+        with k.loop_while(k.not_equal(b, 0)):
+            rest = k.let(Mod().scalar(k, a, b), "rest")
+            k.set(a, b)
+            k.set(b, rest)
+        return a
 
 
 def _safe_divisor(k: Kernel, x: Expr, y: Expr) -> Expr:

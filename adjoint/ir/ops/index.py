@@ -10,8 +10,8 @@ OPS = {
     "along":
         "arg_max arg_min",
     "arithmetic":
-        "add sub mul mul_no_nan div floor_div mod fmod neg abs sign sqrt root_of_sum rsqrt square maximum minimum floor ceil round "
-        "next_after",
+        "add sub mul mul_no_nan div floor_div mod fmod common_divisor neg abs sign sqrt root_of_sum rsqrt square maximum minimum "
+        "floor ceil round next_after",
     "attention":
         "attention",
     "bessel":
