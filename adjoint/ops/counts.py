@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.ir.op import made
-from adjoint.ir.ops.finding import FindCounts
+from adjoint.ir.ops.counted import FindCounts
 from adjoint.ir.ops.indexing import ScatterAdd
 from adjoint.ir.ops.sort import SearchSorted
 from adjoint.ir.types import F16, F32, F64, I32, I64, DType

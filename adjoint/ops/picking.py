@@ -14,8 +14,8 @@ import numpy as np
 
 from adjoint.ir.op import made
 from adjoint.ir.ops.conversion import Select, StopGradient
+from adjoint.ir.ops.counted import FindDistinct, FindNonZero
 from adjoint.ir.ops.cumulative import CumSum
-from adjoint.ir.ops.finding import FindDistinct, FindNonZero
 from adjoint.ir.ops.indexing import Gather, Iota, OneHot, ScatterAdd
 from adjoint.ir.ops.shape import Broadcast, Transpose
 from adjoint.ir.ops.sort import Sort

@@ -32,7 +32,7 @@ OPS = {
     "conversion":
         "select cast identity stop_gradient no_grad straight_through",
     "counted":
-        "non_zero up_to",
+        "non_zero up_to find_non_zero find_chosen find_distinct find_counts",
     "cumulative":
         "cum_sum cum_prod linear_recurrence cum_max cum_min",
     "custom":
@@ -45,8 +45,6 @@ OPS = {
         "extend extend_gradient",
     "extremes":
         "reduce_max reduce_min",
-    "finding":
-        "find_non_zero find_chosen find_distinct find_counts",
     "fused":
         "fused",
     "gamma":

@@ -28,7 +28,7 @@ from adjoint.foundation.diagnostics import printed_as
 from adjoint.ir.op import made
 from adjoint.ir.ops import scatter
 from adjoint.ir.ops.conversion import Cast, Select
-from adjoint.ir.ops.finding import FindChosen
+from adjoint.ir.ops.counted import FindChosen
 from adjoint.ir.ops.indexing import Gather, ScatterAdd
 from adjoint.ir.ops.shape import Broadcast, Concat, Reshape, Slice, Transpose
 from adjoint.ir.ops.sort import Sort

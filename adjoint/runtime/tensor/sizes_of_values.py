@@ -1,6 +1,6 @@
 """Sizes that values decide: how many elements of a tensor are not 0, how many different ones there are, and numbers that are computed.
 
-In eager mode an op finds what there is and how much in one pass (`ir/ops/finding.py`), and the result is cut to that size.  While a graph
+In eager mode an op finds what there is and how much in one pass (`ir/ops/counted.py`), and the result is cut to that size.  While a graph
 is made, the size gets a name.
 """
 
@@ -22,7 +22,7 @@ __all__ = ["beginning", "columns", "decides_later", "found_by", "nonzero_places"
 
 
 def found_by(op: Op, x: Tensor, *more: Tensor) -> tuple[Tensor, ...]:
-    """Run an op of `ir/ops/finding.py` whose last result is how many things it has found; return the other results.
+    """Run an op of `ir/ops/counted.py` whose last result is how many things it has found; return the other results.
 
     The first is cut to what was found.  Nothing is recorded: no gradient flows through what is found.
     """
