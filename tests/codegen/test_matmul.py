@@ -48,6 +48,14 @@ def test_an_element_does_not_depend_on_the_shape_around_it(dtype: type, ta: bool
         assert np.array_equal(product(a[-rows:], b[:, -columns:], ta, tb), whole[-rows:, -columns:])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_product_of_vectors_has_the_bits_of_an_element(dtype: type) -> None:
+    # Few blocks are chains apart, more are vectors of chains, and those of very long vectors are for all threads.
+    for k in (1, 31, DEPTH, DEPTH + 1, 2 * DEPTH + 7, 3 * DEPTH, 4 * DEPTH, 4 * DEPTH + 1, 128 * DEPTH, 128 * DEPTH + 5):
+        a, b = factors(2, 2, k, dtype)
+        assert np.array_equal(product(a[:1], b[:, :1]), product(a, b)[:1, :1]), k
+
+
 @pytest.mark.parametrize(("ta", "tb"), LAYOUTS)
 def test_layouts_give_the_same_bits(ta: bool, tb: bool) -> None:
     for m, n, k in ((7, 9, 30), (64, 64, 1024), (300, 520, 1024)):

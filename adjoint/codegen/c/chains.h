@@ -1,4 +1,4 @@
-/* The product of two long vectors, in the order of additions that `matmul.h` defines: chains of ADJOINT_LINK products, one block after
+/* The product of two vectors, in the order of additions that `matmul.h` defines: chains of ADJOINT_LINK products, one block after
    the other. The chains of blocks do not wait for each other, so vectors of them are computed side by side.
 
    This text is pasted once for each element type: ELEMENT is float or double, TYPED(name) is name_f32 or name_f64. */
@@ -8,6 +8,7 @@
 
 enum {
     ADJOINT_LINK = 512, /* ADJOINT_DEPTH in `matmul.h` */
+    ADJOINT_FEW_CHAINS = 4,
     ADJOINT_SOON = 256, /* bytes from a request for memory to its use */
 };
 
@@ -51,6 +52,35 @@ static void TYPED(adjoint_chains)(const ELEMENT *a, const ELEMENT *b, ELEMENT *s
         ELEMENT line[LANES];
         TYPED(adjoint_store)(line, sum);
         TYPED(adjoint_copy_few)(sums + first, line, end - first < LANES ? end - first : LANES);
+    }
+}
+
+/* The same for all `count` blocks, where these are too few for a vector: the chain of each is in all lanes of a vector of its own, and
+   nothing has to be transposed or filled up. `count` is a constant wherever this is inlined. */
+ADJOINT_INLINE void TYPED(adjoint_chains_apart)(const int count, const ELEMENT *a, const ELEMENT *b, ELEMENT *sums, int64_t k) {
+    const int64_t depth = k - (count - 1) * ADJOINT_LINK; /* of the last block */
+    TYPED(adjoint_vector) sum[ADJOINT_FEW_CHAINS];
+    for (int i = 0; i < count; i++) sum[i] = (TYPED(adjoint_vector)){0};
+#define IN_ALL_LANES(x) ((x) - (TYPED(adjoint_vector)){0})
+#define ADD(i, at) sum[i] = TYPED(adjoint_multiply_add)(IN_ALL_LANES(a[at]), IN_ALL_LANES(b[at]), sum[i])
+    for (int64_t p = 0; p < depth; p++) {
+        for (int i = 0; i < count; i++) ADD(i, i * ADJOINT_LINK + p);
+    }
+    for (int64_t p = depth; p < ADJOINT_LINK; p++) {
+        for (int i = 0; i < count - 1; i++) ADD(i, i * ADJOINT_LINK + p);
+    }
+#undef ADD
+#undef IN_ALL_LANES
+    for (int i = 0; i < count; i++) sums[i] = sum[i][0];
+}
+
+/* For 1 to ADJOINT_FEW_CHAINS blocks. */
+static void TYPED(adjoint_few_chains)(const ELEMENT *a, const ELEMENT *b, ELEMENT *sums, int64_t k) {
+    switch ((k + ADJOINT_LINK - 1) / ADJOINT_LINK) {
+    case 1: TYPED(adjoint_chains_apart)(1, a, b, sums, k); break;
+    case 2: TYPED(adjoint_chains_apart)(2, a, b, sums, k); break;
+    case 3: TYPED(adjoint_chains_apart)(3, a, b, sums, k); break;
+    default: TYPED(adjoint_chains_apart)(ADJOINT_FEW_CHAINS, a, b, sums, k); break;
     }
 }
 

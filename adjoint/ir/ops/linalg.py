@@ -53,6 +53,8 @@ PLAIN_SPEED = 16
 DEPTH = 512
 SHARE = 32
 """The rows of `b` in a block, and the columns in a unit of copying it; the same number as in `matmul.h`."""
+FEW_CHAINS = 4
+"""The most blocks of a product of two vectors for which there are no vectors of chains; ADJOINT_FEW_CHAINS in `chains.h`."""
 NEAR_BYTES = 262144
 """Bytes: an operand of at most this size stays in a near cache whatever its layout."""
 LEVEL_2_BYTES = 786432
@@ -167,8 +169,8 @@ class MatMul(Op):
         if k.takes_plain_form(math.prod(lead) * m * n * inner // PLAIN_SPEED):
             self._plain_product(k, a, b, out, layout)
             return
-        if m == n == 1 and not lead and inner > DEPTH:
-            self._long_product(k, a, b, out, inner)
+        if m == n == 1 and not lead and inner:
+            self._product_of_vectors(k, a, b, out, inner)
             return
         row = n * out.dtype.size
         large = m > LARGE_ROWS and n >= 2 * SHARE and inner * row > NEAR_BYTES
@@ -218,14 +220,24 @@ class MatMul(Op):
                 k.set(total, k.call("next_term", left, right, total))
             k.store(out, places[2] + row * n + j, total)
 
-    def _long_product(self, k: Kernel, a: Buffer, b: Buffer, out: Buffer, inner: int) -> None:
-        """Emit the product of a row and a column: a stage computes the sums of blocks side by side, the other one adds them in order."""
-        depth, blocks = k.size(inner, "k"), -(-inner // DEPTH)
-        count = k.size(blocks, "blocks")
-        sums = k.scratch(out.dtype, blocks, "block_sum")
-        with k.stage_range(blocks, max(1, PRODUCTS_PER_THREAD // DEPTH)) as (begin, end):
-            k.run(f"adjoint_chains_{out.dtype.name}", a, b, sums, depth, begin, end)
+    def _product_of_vectors(self, k: Kernel, a: Buffer, b: Buffer, out: Buffer, inner: int) -> None:
+        """Emit the product of a row and a column: the sums of blocks, which are computed side by side, and added in order.
+
+        Where one thread computes all blocks, that is one stage.
+        """
+        depth, blocks, dtype = k.size(inner, "k"), -(-inner // DEPTH), out.dtype
+        count, grain = k.size(blocks, "blocks"), PRODUCTS_PER_THREAD // DEPTH
+        if blocks > grain:
+            sums: Any = k.scratch(dtype, blocks, "block_sum")
+            with k.stage_range(blocks, grain) as (begin, end):
+                k.run(f"adjoint_chains_{dtype.name}", a, b, sums, depth, begin, end)
         with k.stage(1, 1):
+            if blocks <= FEW_CHAINS:
+                sums = k.array(dtype, FEW_CHAINS, "block_sum")
+                k.run(f"adjoint_few_chains_{dtype.name}", a, b, sums, depth)
+            elif blocks <= grain:
+                sums = k.array(dtype, grain, "block_sum")
+                k.run(f"adjoint_chains_{dtype.name}", a, b, sums, depth, 0, count)
             total = k.local(sums[0], "total")
             with k.loop(1, count, "block") as block:
                 k.set(total, total + sums[block])
