@@ -1,7 +1,7 @@
 """Loops over rows: programs of loops and branches, in each other, that read rows of arrays by their counters.
 
-A graph that takes the gradient of such a program gives the numbers of eager mode.  The sign of a zero is not compared: `x[i]` is a slice in
-eager mode, where i is a number of Python, and its gradient may hold -0; in a graph it is a gather, whose gradient is 0 plus that.
+A graph that takes the gradient of such a program gives the bits of eager mode.  There `x[i]` is a slice, since i is a number of Python; in
+the graph it is a gather.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def difference(text: str, seed: int) -> str:
         try:
             found = graph(x, y, Tensor(n))
             for at, (one, other) in enumerate(zip((expected[0], *expected[1]), (found[0], *found[1]), strict=True)):
-                same(one + 0.0, other + 0.0, f"result {at} with {n} rounds")
+                same(one, other, f"result {at} with {n} rounds")
         except AssertionError as differs:
             return str(differs)
         except Exception as raised:

@@ -94,7 +94,7 @@ OPS = {
     "scatter":
         "scatter set_row add_row",
     "shape":
-        "reshape broadcast transpose concat slice pad reverse roll",
+        "reshape broadcast transpose concat slice pad slice_gradient reverse roll",
     "signed_steps":
         "add_sign_update power_sign_update proximal_update proximal_adagrad_update dual_averaging_update",
     "singular":
@@ -169,7 +169,7 @@ PACKS = {
     "recurrent":
         "lstm_cell lstm_cell_gradient gru_cell gru_cell_gradient",
     "shape":
-        "broadcast transpose concat slice pad roll",
+        "broadcast transpose concat slice pad slice_gradient roll",
     "softmax":
         "softmax softmax_gradient log_softmax log_softmax_gradient",
     "exponential":

@@ -6,7 +6,7 @@ Each element of the result is written once, by one loop nest: a unit is a row of
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from adjoint.ir.ops.loops import advance, grain_of, row_counters, row_major
@@ -31,11 +31,18 @@ class Segment(NamedTuple):
 Segments = list[Segment]
 
 
-def emit_segments(k: Kernel, x: Buffer, out: Buffer, axes: Sequence[Segments], filling: bool | int | float = 0) -> None:
+def _same(element: Any) -> Any:
+    return element
+
+
+def emit_segments(
+    k: Kernel, x: Buffer, out: Buffer, axes: Sequence[Segments], filling: bool | int | float = 0, element: Callable[[Any], Any] = _same,
+) -> None:
     """Append a stage to a kernel that writes `out`, which along each axis consists of segments of `x`.
 
     axes     for each axis, its segments in order; along an axis with filled segments there is one segment of `x`, not empty
     filling  the value of the elements that are in a filled segment along any axis
+    element  what becomes of an element of `x`
     """
     lengths, axes = _merged(x.shape, axes)
     *outer, inner = axes
@@ -44,7 +51,7 @@ def emit_segments(k: Kernel, x: Buffer, out: Buffer, axes: Sequence[Segments], f
     if not outer:
         k.describe(out, "n")
         with k.stage_range(widths[0], grain_of(1)) as (begin, end):
-            _row(k, x, out, inner, filling, 0, 0, (begin, end))
+            _row(k, x, out, inner, filling, element, 0, 0, (begin, end))
         return
     k.describe(x, "..., m")
     k.describe(out, "..., n")
@@ -66,11 +73,11 @@ def emit_segments(k: Kernel, x: Buffer, out: Buffer, axes: Sequence[Segments], f
                 for another in conditions[1:]:
                     condition = k.both(condition, another)
                 with k.when(condition):
-                    _row(k, x, out, inner, filling, k.let(x_at, f"{x.name}_at"), out_at)
+                    _row(k, x, out, inner, filling, element, k.let(x_at, f"{x.name}_at"), out_at)
                 with k.otherwise(), k.loop(0, n, "j") as j:
                     k.store(out, out_at + j, filling)
             else:
-                _row(k, x, out, inner, filling, k.let(x_at, f"{x.name}_at"), out_at)
+                _row(k, x, out, inner, filling, element, k.let(x_at, f"{x.name}_at"), out_at)
             advance(k, counters, sizes)
 
 
@@ -119,8 +126,8 @@ def _moved(k: Kernel, index: Any, shift: Any, step: int, name: str) -> Any:
 
 
 def _row(
-    k: Kernel, x: Buffer, out: Buffer, segments: Segments, filling: bool | int | float, x_at: Any, out_at: Any,
-    part: tuple[Any, Any] | None = None,
+    k: Kernel, x: Buffer, out: Buffer, segments: Segments, filling: bool | int | float, element: Callable[[Any], Any],
+    x_at: Any, out_at: Any, part: tuple[Any, Any] | None = None,
 ) -> None:
     """Write a row of the result, segment by segment.
 
@@ -139,4 +146,4 @@ def _row(
         moved = x_at if step == 1 and shift == 0 else x_at + k.size(shift, f"from{number}")
         with k.loop(*bounds, "j") as j:
             place = moved + j if step == 1 else moved - j if step < 0 else moved
-            k.store(out, out_at + j, filling if start is None else x[place])
+            k.store(out, out_at + j, filling if start is None else element(x[place]))

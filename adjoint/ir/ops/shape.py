@@ -1,4 +1,4 @@
-"""Ops that move elements: reshape, broadcast, transpose, concatenate, slice, pad, reverse.  They compute nothing."""
+"""Ops that move elements: reshape, transpose, concatenate, slice, pad and others.  They compute nothing, but a slice's gradient adds 0."""
 
 from __future__ import annotations
 
@@ -364,7 +364,7 @@ class Slice(ViewOp):
 
     x         T[s]
     result    T[the numbers of elements]
-    gradient  ct at the places it was taken from, 0 elsewhere
+    gradient  ct added to zeros at the places it was taken from, as for `gather`
     errors    TypeError: not a tensor; ValueError: a bound for each axis is missing, step is 0, an index is out of range
     """
 
@@ -445,7 +445,7 @@ class Slice(ViewOp):
             low.append(ends[0])
             high.append(dim - 1 - ends[1])
             interior.append(abs(taken.step) - 1)
-        return (b.pad(ct, low=tuple(low), high=tuple(high), interior=tuple(interior), value=zero_of(type_.dtype)),)
+        return (b.slice_gradient(ct, low=tuple(low), high=tuple(high), interior=tuple(interior)),)
 
     @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
@@ -457,37 +457,14 @@ def zero_of(dtype: DType) -> bool | int | float:
     return False if dtype is BOOL else 0.0 if dtype.is_float else 0
 
 
-@operation
-class Pad(Op):
-    """Along each axis, `low` elements added before, `high` after and `interior` between any two, all of one value.
-
-    x         T[s]
-    result    T[s + low + high + interior * (s - 1)], along axes of no elements low + high
-    gradient  the elements of ct that came from x
-    errors    TypeError: not a tensor; ValueError: a number for each axis is missing or negative
-    """
+class _Spread(Op):
+    """An op whose result has the elements of x with those of one value around and between them."""
 
     low: tuple[int, ...]
     high: tuple[int, ...]
     interior: tuple[int, ...]
-    value: bool | int | float = 0.0
     batch = batching.along_axes
     pack = "shape"
-    samples = (
-        sample(F32_23, low=(1, 0), high=(0, 2), interior=(0, 0)),
-        sample(F32_23, low=(0, 1), high=(0, 1), interior=(1, 2), value=-1.5),
-        sample(tensor(F32, (0, 3)), low=(2, 0), high=(1, 0), interior=(3, 0)),
-        sample(tensor(F32), low=(), high=(), interior=()),
-        sample(F32_23, low=(0, 0), high=(0, 0), interior=(0, 0)),
-        sample(F32_234, low=(0, 1, 1), high=(0, 1, 1), interior=(0, 0, 0)),
-        sample(F32_234, low=(1, 0, 0), high=(0, 2, 0), interior=(0, 0, 0), value=2.5),
-        sample(tensor(F32, (135,)), low=(3,), high=(18,), interior=(0,), value=-0.0, note="one wide axis, negative zeros"),
-        sample(tensor(F32, (2, 2, 131)), low=(0, 1, 0), high=(0, 2, 1), interior=(0, 0, 0), value=1.0, note="wide rows"),
-        sample(tensor(F32, (2, 0)), low=(1, 0), high=(0, 3), interior=(0, 0), value=1.0, note="nothing but padding"),
-        sample(tensor(F32, (3,)), low=(1,), high=(0,), interior=(0,), value=-math.inf, smooth=False, note="infinite"),
-        sample(BOOL_23, low=(1, 0), high=(0, 2), interior=(0, 0), value=True, smooth=False, note="bools"),
-        sample(I32_23, low=(1, 0), high=(0, 2), interior=(0, 0), value=7, smooth=False, note="integers"),
-    )
 
     def infer(self, x: Any) -> TensorType:
         check_tensor(self, "x", x)
@@ -501,25 +478,37 @@ class Pad(Op):
         ))
 
     def reference(self, x: Array) -> Array:
-        result = np.full(self.infer(tensor(F32, x.shape)).sizes, self.value, dtype=x.dtype)
+        result = np.full(self.infer(tensor(F32, x.shape)).sizes, self.around(), dtype=x.dtype)
         if x.size:
-            result[self._places(x.shape)] = x
+            result[self._places(x.shape)] = self.element(x)
         return result
 
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
         if x.count == 0:
-            emit_fill(k, out, self.value)
+            emit_fill(k, out, self.around())
             return
         if not any(self.interior) and x.rank and out.shape[-1] > NARROW:
             ends = zip(x.shape, self.low, self.high, strict=True)
-            emit_segments(k, x, out, [[Segment(low, None), Segment(n, 0), Segment(high, None)] for n, low, high in ends], self.value)
+            emit_segments(k, x, out, [[Segment(low, None), Segment(n, 0), Segment(high, None)] for n, low, high in ends], self.around(),
+                          self.element)
             return
         if x.count != out.count:
-            emit_fill(k, out, self.value)
+            emit_fill(k, out, self.around())
         own = row_major(out.shape)
         strides = tuple(stride * (interior + 1) for stride, interior in zip(own, self.interior, strict=True))
         offset = sum(stride * low for stride, low in zip(own, self.low, strict=True))
-        emit_map(k, out, [StridedAccess(x, row_major(x.shape))], _first, onto=(x.shape, StridedAccess(out, strides, offset)))
+        emit_map(k, out, [StridedAccess(x, row_major(x.shape))], self._of_one, onto=(x.shape, StridedAccess(out, strides, offset)))
+
+    def around(self) -> bool | int | float:
+        """Return the value of the elements that are not of x."""
+        return 0
+
+    def element(self, x: Any) -> Any:
+        """Return what an element of x, or an array of them, becomes in the result."""
+        return x
+
+    def _of_one(self, elements: list[Any]) -> Any:
+        return self.element(elements[0])
 
     def _places(self, sizes: tuple[int, ...]) -> tuple[slice, ...]:
         """Return the positions of the elements of x in the result, for `sizes` without 0."""
@@ -539,11 +528,86 @@ class Pad(Op):
         start, stop, step = zip(*((p.start, p.stop, p.step) for p in places), strict=True) if places else ((), (), ())
         return (b.slice(ct, start=start, stop=stop, step=step),)
 
+
+@operation
+class Pad(_Spread):
+    """Along each axis, `low` elements added before, `high` after and `interior` between any two, all of one value.
+
+    x         T[s]
+    result    T[s + low + high + interior * (s - 1)], along axes of no elements low + high
+    gradient  the elements of ct that came from x
+    errors    TypeError: not a tensor; ValueError: a number for each axis is missing or negative
+    """
+
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    interior: tuple[int, ...]
+    value: bool | int | float = 0.0
+    samples = (
+        sample(F32_23, low=(1, 0), high=(0, 2), interior=(0, 0)),
+        sample(F32_23, low=(0, 1), high=(0, 1), interior=(1, 2), value=-1.5),
+        sample(tensor(F32, (0, 3)), low=(2, 0), high=(1, 0), interior=(3, 0)),
+        sample(tensor(F32), low=(), high=(), interior=()),
+        sample(F32_23, low=(0, 0), high=(0, 0), interior=(0, 0)),
+        sample(F32_234, low=(0, 1, 1), high=(0, 1, 1), interior=(0, 0, 0)),
+        sample(F32_234, low=(1, 0, 0), high=(0, 2, 0), interior=(0, 0, 0), value=2.5),
+        sample(tensor(F32, (135,)), low=(3,), high=(18,), interior=(0,), value=-0.0, note="one wide axis, negative zeros"),
+        sample(tensor(F32, (2, 2, 131)), low=(0, 1, 0), high=(0, 2, 1), interior=(0, 0, 0), value=1.0, note="wide rows"),
+        sample(tensor(F32, (2, 0)), low=(1, 0), high=(0, 3), interior=(0, 0), value=1.0, note="nothing but padding"),
+        sample(tensor(F32, (3,)), low=(1,), high=(0,), interior=(0,), value=-math.inf, smooth=False, note="infinite"),
+        sample(BOOL_23, low=(1, 0), high=(0, 2), interior=(0, 0), value=True, smooth=False, note="bools"),
+        sample(I32_23, low=(1, 0), high=(0, 2), interior=(0, 0), value=7, smooth=False, note="integers"),
+    )
+
+    def around(self) -> bool | int | float:
+        return self.value
+
     @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
         for low, high in (((0, 0), (0, 3)), ((0, 0), (2, 0)), ((0, 0, 1, 1), (0, 0, 1, 1))):
             value = False if dtype is BOOL else 0.0 if dtype.is_float else 0
             yield cls(low, high, (0,) * len(low), value), (tensor(dtype, (2, 3, 4, 4)[: len(low)]),)
+
+
+@operation
+class SliceGradient(_Spread):
+    """The cotangent of slice's operand: zeros, with x added at the places that a slice takes.
+
+    A slice of one element along an axis is what `gather` takes for its index, and so has the same gradient: 0 + -0 is 0.  Where the index
+    is a number of Python, `x[i]` is a slice, and in a loop of a graph, it is a gather.
+
+    x         T[s], T any dtype but bool
+    result    T[s + low + high + interior * (s - 1)], along axes of no elements low + high
+    gradient  the elements of ct that came from x
+    errors    TypeError: not a tensor of numbers; ValueError: a number for each axis is missing or negative
+    """
+
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    interior: tuple[int, ...]
+    samples = (
+        sample(F32_23, low=(1, 0), high=(0, 2), interior=(0, 0)),
+        sample(F32_23, low=(0, 1), high=(0, 1), interior=(1, 2)),
+        sample(tensor(F32, (3,)), values={0: [-0.0, 0.0, -1.0]}, low=(1,), high=(0,), interior=(0,), note="a negative zero"),
+        sample(tensor(F32, (2, 135)), low=(1, 3), high=(0, 18), interior=(0, 0), note="wide rows"),
+        sample(tensor(F32, (0, 3)), low=(2, 0), high=(1, 0), interior=(3, 0)),
+        sample(tensor(F32), low=(), high=(), interior=()),
+        sample(F32_23, low=(0, 0), high=(0, 0), interior=(0, 0)),
+        sample(I32_23, low=(1, 0), high=(0, 2), interior=(0, 0), smooth=False, note="integers"),
+    )
+
+    def infer(self, x: Any) -> TensorType:
+        if super().infer(x).dtype is BOOL:
+            raise mistake(self, "x", "a tensor of numbers", x, TypeError)
+        return super().infer(x)
+
+    def element(self, x: Any) -> Any:
+        return x + 0
+
+    @classmethod
+    def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
+        for low, high in (((0, 0), (0, 3)), ((0, 0), (2, 0))) if dtype.is_float else ():
+            yield cls(low, high, (0,) * len(low)), (tensor(dtype, (2, 3)),)
 
 
 @operation

@@ -229,6 +229,27 @@ def test_bits_of_eager_mode(function: Callable[..., Any]) -> None:
             same(outside(X * scale, W, n(rounds)), expected)
 
 
+@pytest.mark.parametrize("shape", [(3, 2), (1, 2), (2, 1), (1, 1)])
+@pytest.mark.parametrize("part", [
+    lambda x, i: x[i], lambda x, i: x[..., i],
+    lambda x, i: x[i, i], lambda x, i: x[i, -1], lambda x, i: x[0, i], lambda x, i: x[None, i, :1]])
+def test_a_part_at_an_index_that_is_known_late_gives_zeros_of_the_same_sign(shape: tuple[int, ...], part: Callable[..., Any]) -> None:
+    def function(x: Any, rounds: Any) -> Any:
+        total = ops.zeros(())
+        for i in range(rounds):
+            total = total + (part(x, i) * -0.0).sum()
+        return total
+
+    x, gradient = ops.ones(shape), ms.grad(function)
+    for rounds in (1, *range(2, min(shape) + 1)):
+        expected = gradient(x, rounds)
+        same(jit(lambda x, rounds: ms.grad(function)(x, rounds))(x, n(rounds)), expected)
+        same(ms.grad(jit(function))(x, n(rounds)), expected)
+    for over in (function, jit(function)):
+        with pytest.raises(IndexError, match="is out of bounds"):
+            over(x, max(shape) + 1 if over is function else n(max(shape) + 1))
+
+
 @pytest.mark.parametrize("function", ALIKE)
 def test_both_loops_are_in_one_call(function: Callable[..., Any]) -> None:
     assert is_one_call(plan_of(question(function), X, W, n(3)))
