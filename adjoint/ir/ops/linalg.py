@@ -227,15 +227,15 @@ class MatMul(Op):
         """
         depth, blocks, dtype = k.size(inner, "k"), -(-inner // DEPTH), out.dtype
         count, grain = k.size(blocks, "blocks"), PRODUCTS_PER_THREAD // DEPTH
-        if blocks > grain:
-            sums: Any = k.scratch(dtype, blocks, "block_sum")
+        sums: Any = k.scratch(dtype, blocks, "block_sum") if blocks > grain else None
+        if sums is not None:
             with k.stage_range(blocks, grain) as (begin, end):
                 k.run(f"adjoint_chains_{dtype.name}", a, b, sums, depth, begin, end)
         with k.stage(1, 1):
-            if blocks <= FEW_CHAINS:
+            if sums is None and blocks <= FEW_CHAINS:
                 sums = k.array(dtype, FEW_CHAINS, "block_sum")
                 k.run(f"adjoint_few_chains_{dtype.name}", a, b, sums, depth)
-            elif blocks <= grain:
+            elif sums is None:
                 sums = k.array(dtype, grain, "block_sum")
                 k.run(f"adjoint_chains_{dtype.name}", a, b, sums, depth, 0, count)
             total = k.local(sums[0], "total")

@@ -137,7 +137,7 @@ def fusible(function: Callable[Arguments, Result]) -> Callable[Arguments, Result
                 if kwargs:
                     key = key, *[(name, x if x.__class__ in own else keys[x.__class__](x)) for name, x in kwargs.items()]
         except (KeyError, RecursionError):  # another kind of argument, or a list that contains itself
-            return function(*args, **kwargs)  # pyright: ignore[reportCallIssue] - it takes the check above for one of the parameters
+            return function(*args, **kwargs)
         try:
             found = calls[key]
         except KeyError:
