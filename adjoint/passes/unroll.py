@@ -38,8 +38,8 @@ from adjoint.passes.stretches import Accept, edges_of, in_order, regrouped
 
 __all__ = ["Unroll", "unrolled"]
 
-_COST: Final = 256
-"""The limit for the operations of C in one kernel: a compiler takes about a quarter of a second for so many."""
+_COST: Final = 512
+"""The limit for the operations of C in one kernel: with more, a compiler takes long, and a launch is little beside them already."""
 _ALIKE: Final = 8
 """The number of nodes after a place by which it is compared with other places."""
 _KERNELS: Final = 64

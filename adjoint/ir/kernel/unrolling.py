@@ -63,6 +63,9 @@ _NUMBERS: Final[dict[str, Callable[[int, int], int]]] = {
 _FUNCTION: Final = 16
 """The cost of a call of a function such as `adjoint_exp_f32`, which is written out where it is called, in additions."""
 
+_TERMS: Final = ("adjoint_term_", "adjoint_next_term_")
+"""Functions that are one instruction."""
+
 
 class CannotUnroll(Exception):
     """A kernel is not unrolled, since what it does depends on numbers, or is too much."""
@@ -206,7 +209,7 @@ class Unroller:
                 given = self.value(operand)
                 return cast(given, dtype) if isinstance(given, Integer) and given.dtype is not BOOL else CastTo(given, dtype)
             case Call(function, arguments, dtype):
-                self.cost += _FUNCTION if function.startswith("adjoint_") else 1
+                self.cost += _FUNCTION if function.startswith("adjoint_") and not function.startswith(_TERMS) else 1
                 return Call(function, tuple([self.value(each) for each in arguments]), dtype)
             case _:
                 raise CannotUnroll(f"{type(expression).__name__} is no number")
