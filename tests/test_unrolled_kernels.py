@@ -229,6 +229,20 @@ def test_nothing_is_unrolled_that_leaves_and_returns() -> None:
     assert computed(together, arrays) == computed(function, arrays)
 
 
+def test_many_nodes_that_only_move_numbers() -> None:
+    b = Builder()
+    x = Value(tensor(F32, (4, 4)), "x")
+    moved: Any = x
+    for _ in range(400):
+        moved = b.reverse(b.transpose(moved, permutation=(1, 0)), axes=(0,))
+    function = Function("f", b.finish([b.mul(moved, x)], [x]))
+    together = unrolled(function)
+    assert [len(node.regions[0].nodes) for node in few(together)] == [801]
+    compile_nodes([function, together])
+    arrays = inputs(function, 0)
+    assert computed(together, arrays) == computed(function, arrays)
+
+
 def test_a_region_with_another_node_is_refused() -> None:
     inner = Builder()
     x = Value(tensor(F32, (17,)), "x")

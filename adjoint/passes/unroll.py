@@ -27,7 +27,7 @@ from typing import Any, ClassVar, Final
 
 from adjoint.foundation.dataclass import dataclass, field
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Function, Literal, Module, Node, Value
+from adjoint.ir.core import Atom, Function, Literal, Module, Node, Value, tensor_type
 from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.optimizers import Update
 from adjoint.ir.ops.unrolled import Unrolled, unrolled_cost
@@ -39,7 +39,8 @@ from adjoint.passes.stretches import Accept, edges_of, in_order, regrouped
 __all__ = ["Unroll", "unrolled"]
 
 _COST: Final = 512
-"""The limit for the operations of C in one kernel: with more, a compiler takes long, and a launch is little beside them already."""
+"""The limit for the operations of C in one kernel, and the numbers that it reads: with more, a compiler takes long, and a launch is little
+beside them already."""
 _ALIKE: Final = 8
 """The number of nodes after a place by which it is compared with other places."""
 _KERNELS: Final = 64
@@ -77,6 +78,7 @@ class _Few:
         self.users = [{min(user, end) - begin for value in node.results for user in users.get(value, ())} for node in nodes]
         for i in self.of_steps():
             self.costs[i] = None
+        self.costs = [None if cost is None else cost + self.read(i) for i, cost in enumerate(self.costs)]
 
     def unrolled(self) -> list[Node]:
         """Return the nodes of the stretch with those that `accept` allows unrolled; the same list if there are none."""
@@ -86,7 +88,8 @@ class _Few:
         made = [self.made(group) for group in groups]
         kernels = Counter(kernel_op(node) for node in made)
         wanted = {kernel for kernel, _ in kernels.most_common(_KERNELS)}
-        chosen = [(group, node) for group, node in zip(groups, made, strict=True) if kernel_op(node) in wanted and self.accept(node)]
+        chosen = [(group, node) for group, node in zip(groups, made, strict=True)
+                  if node.results and kernel_op(node) in wanted and self.accept(node)]
         if not chosen:
             return self.nodes
         inside = {i for group, _ in chosen for i in group}
@@ -94,6 +97,11 @@ class _Few:
         units += [(i, node) for i, node in enumerate(self.nodes) if i not in inside]
         units += [(i, self.nodes[i]) for group, _ in chosen for i in self.again(group)]
         return in_order(units, self.edges)
+
+    def read(self, i: int) -> int:
+        """Return how many numbers a node reads that are not computed by nodes on a few numbers: they are read from memory."""
+        outside = [x for x in self.nodes[i].operands if isinstance(x, Value) and (x not in self.maker or self.costs[self.maker[x]] is None)]
+        return sum(tensor_type(x).count for x in outside)
 
     def of_steps(self) -> set[int]:
         """Return the nodes that only compute the gradient of an optimiser's step, element by element: the pass `fuse` makes one kernel of

@@ -50,7 +50,7 @@ from adjoint.ir.types import BOOL, I64, DType
 __all__ = ["CannotUnroll", "Unroller"]
 
 _ROUNDS: Final = 4096
-"""The limit for the number of statements that are gone through; a kernel with more is for more than a few numbers."""
+"""The limit for the statements of one kernel that are gone through; one with more is for more than a few numbers."""
 
 _NUMBERS: Final[dict[str, Callable[[int, int], int]]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "<<": operator.lshift, ">>": operator.rshift, "&": operator.and_,
@@ -93,7 +93,7 @@ class Unroller:
     def __init__(self, into: Kernel):
         self._into = into
         self._known: dict[str, Expr | _Pointer] = {}
-        self._left = _ROUNDS
+        self._left = 0
         self.cost = 0
         """How many operations of C were written so far; a function that is not one of C's own counts as `_FUNCTION`."""
 
@@ -106,6 +106,7 @@ class Unroller:
 
         CannotUnroll if it does not only depend on sizes which statements are done, and on which elements.
         """
+        self._left = _ROUNDS
         memories = [_Memory(each) for each in elements]
         given = {buffer.name: memory for buffer, memory in zip(buffers, memories, strict=True)}
         scratch = {buffer.name: _Memory([None] * buffer.count) for buffer in kernel.scratch_buffers()}

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from adjoint.ir.core import tensor_type
 from adjoint.ir.kernel.conversion import stored
@@ -51,17 +51,17 @@ def unrolled_cost(node: Node) -> int | None:
         return None
     if not on_few_numbers((*node.operands, *node.results)):
         return None
-    return _cost(op, tuple([tensor_type(x) for x in node.operands]), tuple([tensor_type(x) for x in node.results]))
+    return _cost(op, tuple([tensor_type(x) for x in node.operands]), tensor_type(node.result))
 
 
 @lru_cache(maxsize=4096)
-def _cost(op: Op, operands: tuple[TensorType, ...], results: tuple[TensorType, ...]) -> int | None:
+def _cost(op: Op, operands: tuple[TensorType, ...], result: TensorType) -> int | None:
     k = Kernel(unrolls=True)
     names = [k.operand(type_, "x", written=False) for type_ in operands]
     try:
         with k.stage_range(1, 1):
             unroller = Unroller(k)
-            _step(unroller, op, [_loaded(k, buffer, "x") for buffer in names], operands, results, ["out"] * len(results))
+            _step(unroller, op, [_loaded(k, buffer, "x") for buffer in names], operands, result, "out")
     except CannotUnroll:
         return None
     return unroller.cost
@@ -73,20 +73,18 @@ def _loaded(k: Kernel, buffer: Buffer, name: str) -> list[Expr]:
 
 
 def _step(
-    unroller: Unroller, op: Op, given: Sequence[Sequence[Expr]], operands: Sequence[TensorType], results: Sequence[TensorType],
-    names: Sequence[str],
-) -> list[Sequence[Expr]]:
-    """Write what a node computes, and return the elements of its results.
+    unroller: Unroller, op: Op, given: Sequence[Sequence[Expr]], operands: Sequence[TensorType], result: TensorType, name: str,
+) -> Sequence[Expr]:
+    """Write what a node computes, and return the elements of its result.
 
     given  the elements of its operands
-    names  names in C for its results
+    name   a name in C for the result
     """
     k = Kernel(unrolls=True)
-    buffers = [k.operand(type_, "x", written=False) for type_ in operands]
-    buffers += [k.operand(type_, name, written=True) for type_, name in zip(results, names, strict=True)]
+    buffers = [*(k.operand(type_, "x", written=False) for type_ in operands), k.operand(result, name, written=True)]
     op.lower(k, *buffers)
-    made = unroller.run(k, buffers, [*given, *([None] * type_.count for type_ in results)])[len(operands) :]
-    if any(element is None for each in made for element in each):
+    *_, made = unroller.run(k, buffers, [*given, [None] * result.count])
+    if any(element is None for element in made):
         raise CannotUnroll("an element that is not written")
     return made
 
@@ -129,20 +127,16 @@ class UnrolledKernel(FusedKernel):
 
     def lower(self, k: Kernel, *buffers: Buffer) -> None:
         operands, outs = buffers[: self.operands], buffers[self.operands :]
-        types = [tensor_type_ for tensor_type_ in self.types([buffer.type for buffer in operands]) if isinstance(tensor_type_, TensorType)]
+        types: Any = self.types([buffer.type for buffer in operands])
         with k.stage_range(1, 1):
             unroller = Unroller(k)
             values: list[Sequence[Expr]] = [_loaded(k, buffer, k.element_name(i)) for i, buffer in enumerate(operands)]
             for step, (op, given) in enumerate(self.steps):
-                k.step = step
-                constants = [isinstance(x, tuple) for x in given]
-                operand_types = [scalar(x[0]) if is_constant else types[x] for x, is_constant in zip(given, constants, strict=True)]
-                elements = [[stored(k.literal(x[1], x[0]), x[0])] if is_constant else values[x]
-                            for x, is_constant in zip(given, constants, strict=True)]
-                count = len(op.result_types(operand_types, ()))
-                numbers = range(len(values), len(values) + count)
-                values += _step(unroller, op, elements, operand_types, [types[i] for i in numbers],
-                                [k.value_name(i, op.name) for i in numbers])
+                number, k.step = len(values), step
+                read = [(scalar(x[0]), [stored(k.literal(x[1], x[0]), x[0])]) if isinstance(x, tuple) else (types[x], values[x])
+                        for x in given]
+                elements, of_types = [each for _, each in read], [type_ for type_, _ in read]
+                values.append(_step(unroller, op, elements, of_types, types[number], k.value_name(number, op.name)))
                 k.step = None
             for out, number in zip(outs, self.results, strict=True):
                 for i, element in enumerate(values[number]):
