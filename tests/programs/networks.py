@@ -316,3 +316,44 @@ def weighted_memory(query, keys, values, mask=None):
         scores = scores + mask
     weights = ops.softmax(scores, -1)
     return weights @ values, weights
+
+
+@program(f32(1.0, -2.0), wrt=0, features="private names")
+class HasPrivateNames(nn.Cell):
+    """Attributes, methods, variables and parameters whose names begin with two underscores, in a class and in a class that inherits it."""
+
+    __offset = 0.5
+
+    def __init__(self):
+        super().__init__()
+        self.__rate = 3.0
+        self.__weight = Parameter(Tensor([0.5, -1.5]), name="weight")
+
+    @property
+    def __twice(self):
+        return self.__rate * 2
+
+    def __scaled(self, x, __by=1.0):
+        return x * self.__rate * __by
+
+    def construct(self, x):
+        __y = self.__scaled(x) + HasPrivateNames.__offset
+        for __i in range(3):
+            __y = __y * __i + self.__weight
+
+        def __added(z, *, __most=2.0):
+            return (z + __y).clip(-__most, __most)
+
+        return __added(x), (lambda z: z * __y + self.__twice)(x), [__z * x for __z in (1.0, self.__offset)]
+
+
+@program(f32(1.0, -2.0), wrt=0, features="private names")
+class InheritsPrivateNames(HasPrivateNames):
+    """The class that inherits has private names of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.__rate = 7.0
+
+    def construct(self, x):
+        return super().construct(x)[0] * self.__rate

@@ -17,6 +17,7 @@ from adjoint.foundation.dataclass import dataclass
 from adjoint.foundation.diagnostics import At, Loc, beginning
 from adjoint.foundation.made import count
 from adjoint.frontend import errors
+from adjoint.frontend.tree.private import class_around, with_private_names
 from adjoint.frontend.tree.rewritten import agree, codes_in, is_rewritten
 
 __all__ = ["Definition", "Source", "definition_of"]
@@ -127,7 +128,8 @@ def definition_of(function: FunctionType) -> tuple[Definition, Source]:
     key = (code.co_filename, code)
     known = _functions.find(key)
     if known is None:
-        known = _Found(*_searched(code, function.__qualname__, _text(code, function.__globals__)))
+        definition, source = _searched(code, function.__qualname__, _text(code, function.__globals__))
+        known = _Found(with_private_names(definition, class_around(code.co_qualname)), source)
         _functions.keep(key, known)
     return known.definition, known.source
 
