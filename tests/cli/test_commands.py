@@ -232,7 +232,7 @@ def test_dump_ir_of_text_at_every_stage(capsys, tmp_path, net):
 def test_dump_ir_names_passes_that_change_nothing_once(capsys, net):
     code, out, _ = run(capsys, "dump-ir", f"{net}:Plain", "--args", "f32[2, 4]", "--stage", "optimised", "--diff", "--no-locations")
     assert code == 0 and '-  plain: f32[2, 3] = cell "Plain"' in out and out.count("# ") == 2
-    assert out.endswith("\n# no change\nby inline, differentiate, simplify, cse, dce{failing=true}\n")
+    assert out.endswith("\n# no change\nby inline, differentiate, simplify, hoist, cse, dce{failing=true}\n")
     code, out, _ = run(capsys, "dump-ir", f"{net}:loss", "--args", "f32[3], f32[3]", "--stage", "adjoint", "--diff", "--no-locations")
     assert code == 0 and "# adjoint, after grad{" in out and "no change" not in out
 

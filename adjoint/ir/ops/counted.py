@@ -8,12 +8,13 @@ found stands at the beginning of the room; 0 fills the rest.  Eager mode keeps t
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adjoint.ir.core import tensor_type
-from adjoint.ir.op import Op, family, mistake, operation, sample
+from adjoint.ir.op import NotDifferentiable, Op, family, mistake, operation, sample
 from adjoint.ir.ops.loops import advance, row_counters
 from adjoint.ir.ops.shape import check_tensor
 from adjoint.ir.ops.sort import check_rows, sort_row
@@ -21,7 +22,7 @@ from adjoint.ir.types import BOOL, F16, F32, F64, I8, I32, I64, U64, DType, Tens
 
 if TYPE_CHECKING:
     from adjoint.ir.build import Builder
-    from adjoint.ir.core import Atom, Value
+    from adjoint.ir.core import Atom, Node, Value
     from adjoint.ir.kernel import Buffer, Expr, Kernel
 
 __all__ = ["CountedOp", "FindChosen", "FindCounts", "FindDistinct", "FindNonZero", "NonZero", "UpTo"]
@@ -228,6 +229,9 @@ class FindChosen(Op):
     def reference(self, x: Array, mask: Array) -> tuple[Array, Array]:
         return _with_rest(x[mask], x.size), np.array(np.count_nonzero(mask))
 
+    def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
+        raise NotDifferentiable("find_chosen has no gradient: `gather` has one, at the places that are found")
+
     def lower(self, k: Kernel, x: Buffer, mask: Buffer, elements: Buffer, count: Buffer) -> None:
         n = k.size(x.count, "n")
         with k.stage_range(1, 1) as (begin, end), k.loop(begin, end, "unit"):
@@ -278,6 +282,9 @@ class FindDistinct(Op):
         indices[order] = rank[np.cumsum(begins) - 1]
         kind = np.int64 if x.dtype == np.int64 else np.int32
         return _with_rest(x[firsts[by_occurrence]], x.size), indices.astype(kind), np.array(len(firsts))
+
+    def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
+        raise NotDifferentiable("find_distinct has no gradient: `gather` has one, at the places that are found")
 
     def lower(self, k: Kernel, x: Buffer, elements: Buffer, indices: Buffer, count: Buffer) -> None:
         n = k.size(x.count, "n")
