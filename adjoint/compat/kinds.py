@@ -11,7 +11,7 @@ from adjoint.compat.checks import _below
 from adjoint.ir.types import BF16, DTYPES, DType
 from adjoint.runtime.tensor.kinds import KINDS, NamedKind, named_kind
 
-__all__ = ["BFloat", "Bool", "Float", "Int", "Number", "UInt", "is_subclass", "str_to_type", "type_size_in_bytes"]
+__all__ = ["BFloat", "Bool", "Float", "Int", "Number", "UInt", "is_subclass", "number_type", "str_to_type", "type_size_in_bytes"]
 
 
 class _Kinds(type):
@@ -43,6 +43,9 @@ def _of(kind: str) -> list[DType]:
 
 Float, Int, UInt = _kinds("Float", "Float", _of("f")), _kinds("Int", "Int", _of("i")), _kinds("UInt", "UInt", _of("u"))
 BFloat, Bool = _kinds("BFloat", None, [BF16]), _kinds("Bool", None, _of("b"))
+
+number_type = (*_of("i"), *_of("u"), *_of("f"), BF16)
+"""All dtypes of numbers."""
 
 
 class _Numbers(_Kinds):

@@ -67,7 +67,11 @@ PRIVATE = {
     "common.api": {
         "_no_grad": "_no_grad", "_pynative_executor": "compat.private.executor", "cells_compile_cache": "compat.private.compiled_cells",
     },
-    "common.dtype": {name: f"compat.kinds.{name}" for name in ("Bool", "Float", "Int")},
+    "mindspore": {"float": "float32", "int": "int32"},
+    "common": {"float": "float32", "int": "int32"},
+    "common.dtype": {name: f"compat.kinds.{name}" for name in ("Bool", "Float", "Int")} | {
+        "float": "float32", "int": "int32", "number_type": "compat.kinds.number_type",
+    },
     "common._register_for_tensor": {"tensor_operator_registry": "compat.private.tensor_operator_registry"},
     "common.seed": {"_get_graph_seed": "compat.private.graph_seed"},
     "common._stub_tensor": {"StubTensor": "compat.private.StubTensor"},
@@ -84,6 +88,7 @@ PRIVATE = {
     "nn.layer.rnn_cells": {"RNNCellBase": "nn.recurrent.RNNCellBase"},
     "nn.loss.loss": {"_Loss": "nn.LossBase"},
     "nn.optim.optimizer": {"opt_init_args_register": "compat.private.opt_init_args_register"},
+    "nn.probability.distribution.distribution": {"Distribution": "nn.probability.distribution.Distribution"},
     "nn.utils": {"no_init_parameters": "compat.private.no_init_parameters"},
     "nn.utils.init": {"no_init_parameters": "compat.private.no_init_parameters"},
     "nn.wrap.cell_wrapper": {"_VirtualDatasetCell": "compat.private.VirtualDatasetCell"},
@@ -95,6 +100,7 @@ PRIVATE = {
             "AddExt", "BatchMatMulExt", "CumsumExt", "IndexSelect", "MatMulExt", "MeanExt", "Outer", "SiLU", "SortExt", "SplitTensor",
             "SplitWithSize", "StackExt", "SubExt", "SumExt", "TopkExt", "ZerosLikeExt")
     },
+    "ops.operations._inner_ops": {"SiLU": "compat.mint_primitives.SiLU"},
     "parallel._auto_parallel_context": {"auto_parallel_context": "compat.private.auto_parallel_context"},
     "parallel._cost_model_context": {
         f"{action}_cost_model_context": f"runtime.process.stored_settings.{action}_cost_model_context" for action in ("get", "reset", "set")

@@ -63,6 +63,8 @@ class EmbeddingLookup(Cell):
     sparse               True where `target` is "CPU"
     """
 
+    BATCH_SLICE, FIELD_SLICE, TABLE_ROW_SLICE, TABLE_COLUMN_SLICE = "batch_slice", "field_slice", "table_row_slice", "table_column_slice"
+
     def __init__(
         self, vocab_size: int, embedding_size: int, param_init: Any = "normal", target: str = "CPU", slice_mode: str = "batch_slice",
         manual_shapes: tuple[int, ...] | None = None, max_norm: float | None = None, sparse: bool = True, dtype: DType = F32,

@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from adjoint.ir.op import made
 from adjoint.ir.ops import transcendental
 from adjoint.ir.ops.arithmetic import Add, Ceil, Div, Floor, FloorDiv, Fmod, Maximum, Minimum, Mul, RootOfSum, Round, Sub
@@ -333,10 +335,10 @@ def stop_gradient(value: Any) -> Any:
 
 
 def cast(input: Any, dtype: Any) -> Tensor:
-    """Return the numbers in another dtype; `input` is a Tensor or a number, `dtype` one of adjoint's."""
+    """Return the numbers in another dtype; `input` is a Tensor, or a number of Python's or NumPy's, `dtype` one of adjoint's."""
     if not isinstance(dtype, DType):
         raise wrong("Cast", "dtype", "a dtype such as float32", repr(dtype), TypeError)
-    if isinstance(input, (bool, int, float)):
+    if isinstance(input, (bool, int, float, np.number, np.bool_)):
         input = as_tensor(input)
     return apply(made(Cast, dtype), operand("Cast", input))
 

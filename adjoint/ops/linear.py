@@ -28,6 +28,7 @@ from adjoint.ops.arguments import (
     sizes_argument,
     wrong,
 )
+from adjoint.ops.diagonals import diagonal
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.memory.op_plans import pairs_of
 from adjoint.runtime.process.tracer import tracing
@@ -250,8 +251,8 @@ def _scaled_sum(op: str, x: Tensor, y: Tensor, beta: Any, alpha: Any) -> Tensor:
 def einsum(equation: str, *operands: Any) -> Tensor:
     """Return the sum of products that an equation such as "ij,jk->ik" describes; letters that the result lacks are summed over.
 
-    Without an arrow the result has the letters that occur once, in alphabetical order.  `...` and letters repeated in one operand
-    raise a ValueError.
+    A letter repeated in one operand takes the diagonal.  `...` stands for all axes that an operand has besides its letters, which broadcast.
+    Without an arrow the result has the axes of `...`, then the letters that occur once, in alphabetical order.
     """
     if not isinstance(equation, str):
         raise wrong("Einsum", "equation", "a str", equation, TypeError)
@@ -261,18 +262,30 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     left, arrow, right = text.partition("->")
     terms = left.split(",")
     if not arrow:
-        right = "".join(sorted(c for c in set(left) if c.isalpha() and left.count(c) == 1))
+        right = "..." * ("..." in left) + "".join(sorted(c for c in set(left) if c.isalpha() and left.count(c) == 1))
     tensors = [operand("Einsum", x, "operands") for x in operands]
-    valid = all(term.isalpha() or not term for term in terms) and (right.isalpha() or not right)
-    if not valid or len(terms) != len(tensors) or any(len(set(t)) != len(t) for t in (*terms, right)) or set(right) - set(left):
+    bare = [term.replace("...", "", 1) for term in (*terms, right)]
+    if not all(t.isalpha() or not t for t in bare) or len(terms) != len(tensors) or len(set(bare[-1])) != len(bare[-1]) \
+            or set(right) - set(left):
         raise wrong("Einsum", "equation", f"letters for {len(tensors)} operands, as in 'ij,jk->ik'", repr(equation))
+    most = 0
+    for term, letters, x in zip(terms, bare, tensors, strict=False):
+        more = x.ndim - len(letters)
+        if more < 0 or more and term == letters:
+            raise wrong("Einsum", "equation", f"{x.ndim} letters for an operand of shape {x.shape}", repr(term))
+        most = max(most, more)
+    others = "".join(map(chr, range(most)))  # stand for the axes of `...`: no letters
+    terms = [term.replace("...", others[most - x.ndim + len(letters):]) for term, letters, x in zip(terms, bare, tensors, strict=False)]
+    right = right.replace("...", others)
     sizes: dict[str, int] = {}
     for term, x in zip(terms, tensors, strict=True):
-        if len(term) != x.ndim:
-            raise wrong("Einsum", "equation", f"{x.ndim} letters for an operand of shape {x.shape}", repr(term))
         for letter, size in zip(term, x.shape, strict=True):
             if sizes.setdefault(letter, size) != size:
-                raise wrong("Einsum", "operands", f"of size {sizes[letter]} along '{letter}'", x)
+                if letter not in others or 1 not in (size, sizes[letter]):
+                    raise wrong("Einsum", "operands", f"of size {sizes[letter]} along '{letter if letter.isalpha() else '...'}'", x)
+                sizes[letter] = max(size, sizes[letter])
+    for i in range(len(terms)):
+        terms[i], tensors[i] = _distinct(terms[i], tensors[i], sizes)
     term, out = terms[0], tensors[0]
     for i in range(1, len(terms)):
         later = set("".join(terms[i + 1 :])) | set(right)
@@ -281,6 +294,19 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     if gone:
         out, term = apply(made(Sum, gone), out), "".join(letter for letter in term if letter in right)
     return apply(made(Transpose, tuple(term.index(letter) for letter in right)), out)
+
+
+def _distinct(term: str, x: Tensor, sizes: dict[str, int]) -> tuple[str, Tensor]:
+    """A term and its operand with each letter once, and without axes of size 1 that broadcast."""
+    kept = [i for i, letter in enumerate(term) if x.shape[i] == sizes[letter]]
+    if len(kept) < len(term):
+        term, x = "".join(term[i] for i in kept), reshape(x, tuple(x.shape[i] for i in kept))
+    while len(set(term)) < len(term):
+        first = next(i for i, letter in enumerate(term) if letter in term[i + 1 :])
+        letter, second = term[first], term.index(term[first], first + 1)
+        x = diagonal(x, 0, first, second)
+        term = term[:first] + term[first + 1 : second] + term[second + 1 :] + letter
+    return term, x
 
 
 def _contracted(s: str, a: Tensor, t: str, b: Tensor, later: set[str]) -> tuple[str, Tensor]:

@@ -108,7 +108,8 @@ WRONG: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
     (ops.det, (Tensor([[1, 2], [3, 4]]),), TypeError, "MatrixDeterminant.*input.*Float16, Float32 or Float64.*Int64"),
     (ops.logdet, (Tensor([[1, 2], [3, 4]]),), TypeError, "LogMatrixDeterminant.*input.*Int64"),
     (ops.inverse, (Tensor([[[2.0, 1.0], [1.0, 2.0]], [[1.0, 2.0], [2.0, 4.0]]]),), ValueError, "MatrixInverse.*singular.*index 1"),
-    (ops.einsum, ("i.j", X), ValueError, "Einsum.*equation"),
+    (ops.einsum, ("i.j", X), ValueError, "Einsum.*equation"), (ops.einsum, ("...i...", X), ValueError, "Einsum.*equation"),
+    (ops.einsum, ("ij->...", X), ValueError, "Einsum.*equation"), (ops.einsum, ("...ijk", X), ValueError, "Einsum.*letters for an operand"),
     # indices
     (ops.gather, (X, Tensor([5]), 0), IndexError, r"Gather.*in \[-2, 2\), but got 5"),
     (ops.gather, (X, Tensor([-3]), 0), IndexError, "Gather.*-3"),

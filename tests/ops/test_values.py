@@ -370,6 +370,28 @@ def test_einsum(equation: str) -> None:
     same(ops.einsum(equation, *map(Tensor, arrays)), np.einsum(equation, *arrays), 1e-4)
 
 
+@pytest.mark.parametrize(("equation", "shapes"), [
+    ("...ij,...jk->...ik", [(2, 3, 4), (2, 4, 5)]), ("...ij,jk->...ik", [(2, 2, 3, 4), (4, 5)]), ("...id,...jd->...ij", [(3, 4), (5, 4)]),
+    ("...", [(2, 3)]), ("i...->...i", [(2, 3, 4)]), ("i...,i...", [(2, 3, 4), (2, 4)]),
+    ("...i,...i->...", [(2, 1, 3), (5, 3)]), ("...ij,...jk", [(1, 2, 3), (1, 3, 2)]), ("ii->i", [(3, 3)]), ("ii", [(3, 3)]),
+    ("iji->j", [(3, 2, 3)]), ("iii->i", [(2, 2, 2)]), ("...ii->...i", [(4, 3, 3)]), ("ii,ij->j", [(3, 3), (3, 2)]),
+    ("iijj->ij", [(2, 2, 3, 3)]), ("...ii,...i->...", [(2, 1, 3, 3), (4, 3)])])
+def test_einsum_with_axes_and_diagonals(equation: str, shapes: list[tuple[int, ...]]) -> None:
+    arrays = [drawn(*shape) for shape in shapes]
+    same(ops.einsum(equation, *map(Tensor, arrays)), np.einsum(equation, *arrays), 1e-4)
+
+
+def test_einsum_sums_over_the_axes_that_the_result_lacks() -> None:
+    x, y = drawn(2, 3, 4), drawn(3, 1)
+    same(ops.einsum("b...,...->b", Tensor(x), Tensor(y)), np.einsum("bij,ij->b", x, np.broadcast_to(y, (3, 4))), 1e-4)
+
+
+@pytest.mark.parametrize("number", [np.float32(1.75), np.float64(1.75), np.int64(-2), np.bool_(True), np.uint8(7), np.float16(0.5)])
+def test_cast_takes_numbers_of_numpy(number: np.generic) -> None:
+    same(ops.cast(number, adjoint.float32), np.float32(number))
+    same(P.Cast()(number, adjoint.int32), np.int32(number))
+
+
 def windows(x: Array, kernel: tuple[int, int], stride: tuple[int, int], dilation: tuple[int, int] = (1, 1)) -> Array:
     """[n, c, h, w] as [n, c, h', w', kh, kw]."""
     reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]

@@ -178,6 +178,11 @@ class Tensor(Placement, Methods):
         return self.type.count
 
     @property
+    def device(self) -> str:
+        """Return where the numbers are: in the memory of the CPU."""
+        return "CPU"
+
+    @property
     def itemsize(self) -> int:
         return self.type.dtype.size
 
