@@ -31,7 +31,7 @@ from adjoint.ops.arguments import (
     wrong,
 )
 from adjoint.ops.arithmetic import cast, where
-from adjoint.ops.creation import zeros
+from adjoint.ops.creation import full_like, zeros
 from adjoint.ops.parts import stack
 from adjoint.ops.picking import flat_indices, flat_places, gathered, index_check, indices_argument
 from adjoint.ops.shapes import broadcast_to, expand_dims, moveaxis, reshape
@@ -162,9 +162,13 @@ def _by_elements(op: str, kind: str, x: Tensor, axis: Any, indices: Tensor, upda
 
 @fusible
 def scatter(input: Any, axis: int, index: Any, src: Any) -> Tensor:
-    """Return `input` with each element of `src` at its own position, but with the index as coordinate along `axis`."""
+    """Return `input` with each element of `src` at its own position, but with the index as coordinate along `axis`.
+
+    src  a number stands for a tensor that has it everywhere
+    """
     x, rows = operand("Scatter", input), indices_argument("Scatter", "index", index)
-    return _by_elements("Scatter", "update", x, axis, rows, operand("Scatter", src, "src"))
+    new = src if isinstance(src, Tensor) else full_like(rows, number("Scatter", "src", src), dtype=x.dtype)
+    return _by_elements("Scatter", "update", x, axis, rows, new)
 
 
 def index_add(x: Any, indices: Any, y: Any, axis: int, use_lock: bool = True, check_index_bound: bool = True) -> Tensor:

@@ -72,6 +72,16 @@ def test_elements_of_a_tensor_without_dimensions(scatter: Any) -> None:
     assert answer.shape == () and answer.item() == 5.0
 
 
+@pytest.mark.parametrize("number", [1.5, 2, True])
+def test_scatter_writes_a_number_everywhere(number: float) -> None:
+    x, at = Tensor(np.arange(6, dtype=np.float32).reshape(2, 3)), Tensor([[0, 1], [2, 0]])
+    wanted = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.put_along_axis(wanted, at.asnumpy(), np.float32(number), 1)
+    assert ops.scatter(x, 1, at, number).tolist() == wanted.tolist()
+    assert ms.jit(lambda x: x.scatter(axis=-1, index=at, src=number))(x).tolist() == wanted.tolist()
+    assert ms.grad(lambda x: ops.scatter(x, 1, at, number).sum())(x).tolist() == [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+
+
 @pytest.mark.parametrize(("operator", "argument", "scatter"), [
     ("SelectScatter", "input", lambda x: ops.select_scatter(x, Tensor(1.0), 0, 0)),
     ("SliceScatter", "input", lambda x: ops.slice_scatter(x, Tensor([1.0]))),

@@ -159,7 +159,7 @@ class Parameter(Tensor):
     def __copy__(self) -> Parameter:
         return self.clone()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+    def __deepcopy__(self, memodict: Any) -> Parameter:
         return self.clone()
 
     def clone(self, init: str | Tensor = "same") -> Parameter:

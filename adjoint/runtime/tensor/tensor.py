@@ -328,7 +328,7 @@ class Tensor(Placement, Methods):
             return tracer.emit(_NO_GRAD, (self.copy() if "_shared" in self.__dict__ else self,))
         return wrap(self.type, unshared(self))
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+    def __deepcopy__(self, memodict: Any) -> Tensor:
         return self.copy()
 
     @property

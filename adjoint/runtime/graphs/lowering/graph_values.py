@@ -250,7 +250,7 @@ class GraphTensor(Tensor):
     def clone(self) -> Tensor:
         return self.checked_kind().copy()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+    def __deepcopy__(self, memodict: Any) -> Tensor:
         return self.checked_kind().copy()
 
     def __bool__(self) -> bool:
