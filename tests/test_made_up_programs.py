@@ -1,7 +1,8 @@
 """Programs made up from seeds do what they do in eager mode: as graphs, along recorded paths, with the kernels of nodes and fused ones.
 
 To the bit: values, gradients to order two, training, what hooks see, exceptions.  A graph may refuse a program with a diagnostic, and
-only so.  A batch of examples (`vmap`) does what the loop over them does.  Gradients in graphs of loops over rows are those of eager mode.
+only so.  A batch of examples (`vmap`) does what the loop over them does, with the signs of
+zeros.  Gradients in graphs of loops over rows are those of eager mode.
 `tests/made_up` says which programs there are and in which ways they run.
 
     make fuzz N=2000              other programs each time, as many as wanted
@@ -18,7 +19,7 @@ from collections import Counter
 import pytest
 from test_ops import needs_compiler
 
-from tests.made_up import batches, rows
+from tests.made_up import batches, rows, sides
 from tests.made_up.fuzz import checked, made_up
 
 FUZZ = int(os.environ.get("ADJOINT_FUZZ", "0"))
@@ -29,6 +30,7 @@ COUNT, TOGETHER = FUZZ or 50, 5
 
 BATCHES = FUZZ or 15
 ROWS = FUZZ or 20
+SIDES = FUZZ or 10
 
 counts: Counter[str] = Counter()
 
@@ -54,6 +56,13 @@ def test_a_batch_does_what_the_loop_does(begin: int) -> None:
 @pytest.mark.parametrize("begin", range(FIRST, FIRST + ROWS, TOGETHER))
 def test_gradients_of_loops_over_rows(begin: int) -> None:
     failures = rows.checked(range(begin, min(begin + TOGETHER, FIRST + ROWS)))
+    assert not failures, "\n\n".join(failures)
+
+
+@needs_compiler
+@pytest.mark.parametrize("begin", range(FIRST, FIRST + SIDES, TOGETHER))
+def test_batches_whose_examples_take_other_sides(begin: int) -> None:
+    failures = sides.checked(range(begin, min(begin + TOGETHER, FIRST + SIDES)))
     assert not failures, "\n\n".join(failures)
 
 

@@ -59,8 +59,10 @@ def batched(b: Builder, region: Region, operands: Sequence[Atom], copier: Rewrit
     CompileError if the size of a value depends on the example, or a parameter is written that does.
     """
     size = tensor_type(operands[0]).shape[0]
+    # The loop over the examples takes slices of the operands, also where the examples are computed at once: for their gradients.
+    examples: Known = {param: b.examples(x, hint=param.hint) if tensor_type(x).dtype.is_float else x
+                       for param, x in zip(region.params, operands, strict=True)}
     inner = b.inner()
-    examples = dict(zip(region.params, operands, strict=True))
     batch = _Batch(size, examples, copier)
     try:
         if not together or any(

@@ -38,7 +38,7 @@ from adjoint.foundation.dataclass import dataclass, field
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Literal, Module, Node, Value, tensor_type
 from adjoint.ir.op import Effect, Op
-from adjoint.ir.ops.conversion import Identity, NoGrad, StopGradient
+from adjoint.ir.ops.conversion import Examples, Identity, NoGrad, StopGradient
 from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.ops.fused import Fused, cost_of, is_map, is_reduction, streamed, view_of
 from adjoint.ir.ops.fused_rows import reduces_rows
@@ -110,7 +110,7 @@ class Stretch:
         self.renamed: dict[Value, Atom] = {}
         self.views: set[int] = set()
         for node in nodes:
-            if isinstance(node.op, (Identity, StopGradient, NoGrad)):
+            if isinstance(node.op, (Identity, Examples, StopGradient, NoGrad)):
                 (x,) = node.operands
                 self.renamed[node.result] = self.renamed.get(x, x) if isinstance(x, Value) else x
         for i in range(len(nodes)):

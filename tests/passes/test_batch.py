@@ -174,7 +174,7 @@ def test_what_is_the_same_for_all_examples_is_computed_once() -> None:
   return y
 }
 """)
-    exp, mul = made.functions["f"].body.nodes
+    _, exp, mul = made.functions["f"].body.nodes
     assert str(exp.result.type) == "f32[3]" and str(mul.result.type) == "f32[4, 3]"
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, mistake, operation, sample
 from adjoint.ir.ops.elementwise import (
     ANY,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from adjoint.ir.core import Node
     from adjoint.ir.kernel import Buffer, Expr, Kernel
 
-__all__ = ["Cast", "Identity", "NoGrad", "Select", "StopGradient", "StraightThrough"]
+__all__ = ["Cast", "Examples", "Identity", "NoGrad", "Select", "StopGradient", "StraightThrough"]
 
 
 @operation
@@ -208,6 +209,25 @@ class Identity(_Alias):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         return (ct,)
+
+
+@operation
+class Examples(_Alias):
+    """The examples of a batch, x itself; its result shares the operand's memory.
+
+    The loop over the examples takes slices of x, so the gradient has no -0: see `slice_gradient`.
+
+    x         T[s], any dtype
+    result    T[s]
+    gradient  0 + ct
+    errors    TypeError: not a tensor
+    """
+
+    samples = (*smooth_unary(), sample(I32_23, smooth=False, note="integers"))
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        dtype = tensor_type(node.result).dtype
+        return (b.add(ct, b.constant(0.0 if dtype.is_float else 0, dtype)),)
 
 
 @operation

@@ -30,7 +30,7 @@ OPS = {
     "control":
         "if for while cell call gradient record pull! tangent batch",
     "conversion":
-        "select cast identity stop_gradient no_grad straight_through",
+        "select cast identity examples stop_gradient no_grad straight_through",
     "counted":
         "non_zero up_to find_non_zero find_chosen find_distinct find_counts",
     "cumulative":

@@ -85,10 +85,9 @@ def _row(x: Tensor, index: int) -> Tensor:
         memory = machine().allocate(type_.nbytes)
         ffi.memmove(memory, x.memory + place * type_.nbytes, type_.nbytes)
         return wrap(type_, memory)
-    if sizes[0] != 1:
-        lead = (0,) * (len(sizes) - 1)
-        x = apply(made(Slice, (place, *lead), (place + 1, *sizes[1:]), (1,) * len(sizes)), x)
-    return apply(made(Reshape, tensor(x.dtype, sizes[1:])), x)
+    lead = (0,) * (len(sizes) - 1)
+    part = apply(made(Slice, (place, *lead), (place + 1, *sizes[1:]), (1,) * len(sizes)), x)
+    return apply(made(Reshape, tensor(x.dtype, sizes[1:])), part)
 
 
 def _compressed(x: Tensor, mask: Tensor) -> Tensor:
@@ -263,7 +262,7 @@ def _sliced(x: Tensor, entries: list[Any]) -> tuple[Tensor, list[Any]]:
             left.append(None)
         elif isinstance(entry, int):
             place = _checked(entry, length, axis)
-            ranges.append((place, place + 1, 1) if place or length != 1 else _WHOLE)
+            ranges.append((place, place + 1, 1))  # also of the whole: the gradient of a slice is that of a gather
             if beside:
                 sizes.append(1)
                 left.append(np.zeros((), np.int64))
@@ -306,13 +305,6 @@ def _gathered(x: Tensor, entries: list[Any]) -> Tensor:
     entries  for each axis its array; None for an axis that is kept whole
     """
     axes = [axis for axis, entry in enumerate(entries) if entry is not None]
-    if all(entries[axis].shape == () and x.shape[axis] == 1 for axis in axes):
-        # It is the whole of these axes.  A gather adds its cotangent to zeros, so that 0 takes the place of -0, but no slice is made of an
-        # int here either: gradients have the same bits.
-        for axis in axes:
-            if isinstance(entries[axis], Tensor):
-                checked_on_host(_range_check(1, axis), entries[axis])
-        return apply(made(Reshape, tensor(x.dtype, [size for axis, size in enumerate(x.shape) if axis not in axes])), x)
     if len(axes) == 1:
         (axis,) = axes
         places = entries[axis]

@@ -597,3 +597,15 @@ def test_hooks_in_a_jacobian_are_called_for_each_row() -> None:
     found = jacrev(lambda x: hook(x) * x)(x)
     assert len(events) == 3
     np.testing.assert_allclose(found.asnumpy(), np.diag(2 * x.asnumpy()), rtol=1e-6)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("function", [lambda x: x * -0.0, lambda x: ops.relu(x * -0.0) * -1.0, lambda x: x if x.sum() > 1.5 else x * -0.0])
+def test_zeros_in_a_gradient_of_a_batch_have_the_signs_of_the_loop(count: int, function: Callable[..., Any]) -> None:
+    x = Tensor(np.array([[1.0, -1.0], [2.0, 0.5]], np.float32)[:count])
+    expected = ms.grad(lambda x: [function(x[i]) for i in range(count)])(x)
+    for batch in (lambda x: ms.vmap(function)(x), ms.jit(lambda x: ms.vmap(function)(x))):
+        found = ms.grad(batch)(x)
+        assert found.asnumpy().tobytes() == expected.asnumpy().tobytes()
+    found = ms.jit(lambda x: ms.grad(lambda x: ms.vmap(function)(x))(x))(x)
+    assert found.asnumpy().tobytes() == expected.asnumpy().tobytes()
