@@ -271,7 +271,7 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     most = 0
     for term, letters, x in zip(terms, bare, tensors, strict=False):
         more = x.ndim - len(letters)
-        if more < 0 or more and term == letters:
+        if more < 0 or (more and term == letters):
             raise wrong("Einsum", "equation", f"{x.ndim} letters for an operand of shape {x.shape}", repr(term))
         most = max(most, more)
     others = "".join(map(chr, range(most)))  # stand for the axes of `...`: no letters
