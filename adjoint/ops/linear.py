@@ -251,8 +251,8 @@ def _scaled_sum(op: str, x: Tensor, y: Tensor, beta: Any, alpha: Any) -> Tensor:
 def einsum(equation: str, *operands: Any) -> Tensor:
     """Return the sum of products that an equation such as "ij,jk->ik" describes; letters that the result lacks are summed over.
 
-    A letter repeated in one operand takes the diagonal.  `...` stands for all axes that an operand has besides its letters, which broadcast.
-    Without an arrow the result has the axes of `...`, then the letters that occur once, in alphabetical order.
+    A letter repeated in one operand takes the diagonal.  `...` stands for all axes that an operand has besides its letters, which
+    broadcast. Without an arrow the result has the axes of `...`, then the letters that occur once, in alphabetical order.
     """
     if not isinstance(equation, str):
         raise wrong("Einsum", "equation", "a str", equation, TypeError)
