@@ -23,7 +23,7 @@ from tests.made_up import observing
 from tests.made_up.choices import Choices
 from tests.made_up.control_flow import VECTOR, Writer
 from tests.made_up.program import HEAD, loaded
-from tests.made_up.smaller import smaller
+from tests.made_up.smaller import smaller_alike
 from tests.outcomes import same
 
 __all__ = ["QUESTIONS", "BatchTally", "checked", "written"]
@@ -183,16 +183,7 @@ def checked(seeds: Sequence[int], *, seconds: float = 20.0) -> BatchTally:
             said = difference(text, question)
             tally.compared[question] += said == ""
             if said:
-                kind = said.split(":")[0]
-
-                def fails(text: str, question: str = question, kind: str = kind) -> bool:
-                    try:
-                        other = difference(text, question)
-                    except Exception:  # no program any more
-                        return False
-                    return bool(other) and other.split(":")[0] == kind
-
-                small = smaller(text, fails, seconds)
+                small = smaller_alike(text, said, lambda text, question=question: difference(text, question), seconds)
                 tally.failures.append(f"seed {seed}, {question}: {said}\n\n{small}\nthere: {difference(small, question)}")
                 break
     return tally

@@ -15,7 +15,7 @@ import adjoint
 from adjoint import Tensor
 from tests.made_up.choices import Choices
 from tests.made_up.program import HEAD, loaded
-from tests.made_up.smaller import smaller
+from tests.made_up.smaller import reports
 from tests.outcomes import same
 
 __all__ = ["checked", "written"]
@@ -94,18 +94,4 @@ def difference(text: str, seed: int) -> str:
 
 def checked(seeds: Sequence[int], *, seconds: float = 20.0) -> list[str]:
     """Return reports of the programs of these seeds whose gradients differ; `seconds` are for making one of them smaller."""
-    failures: list[str] = []
-    for seed in seeds:
-        text = written(Choices("rows", seed))
-        said = difference(text, seed)
-        if said:
-            kind = said.split(":")[0]
-
-            def fails(text: str, seed: int = seed, kind: str = kind) -> bool:
-                try:
-                    return difference(text, seed).split(":")[0] == kind
-                except Exception:  # no program any more
-                    return False
-
-            failures.append(f"seed {seed}: {said}\n\n{smaller(text, fails, seconds)}")
-    return failures
+    return reports(seeds, lambda seed: written(Choices("rows", seed)), difference, seconds)

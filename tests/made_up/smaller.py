@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 import copy
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-__all__ = ["smaller"]
+__all__ = ["reports", "smaller", "smaller_alike"]
 
 KEPT = ("Net", "session", "WRT", "ASKED", "HEAD")
 
@@ -35,6 +35,41 @@ def smaller(text: str, fails: Callable[[str], bool], seconds: float = 60.0) -> s
             else:
                 at += 1
     return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+
+
+def smaller_alike(text: str, said: str, difference: Callable[[str], str | None], seconds: float) -> str:
+    """Return a smaller program that differs in the same respect.
+
+    said        in which respect `text` differs, up to the first colon
+    difference  returns in which respect a program differs; "" or None if it does not
+    """
+    kind = said.split(":")[0]
+
+    def fails(text: str) -> bool:
+        try:
+            other = difference(text)
+        except Exception:  # no program any more
+            return False
+        return bool(other) and other.split(":")[0] == kind
+
+    return smaller(text, fails, seconds)
+
+
+def reports(
+    seeds: Sequence[int], written: Callable[[int], str], difference: Callable[[str, int], str], seconds: float,
+) -> list[str]:
+    """Return reports of the programs of these seeds that differ, each made smaller for so many seconds.
+
+    written     returns the text of the program of a seed
+    difference  returns in which respect a program differs, given the seed of its numbers; "" if it does not
+    """
+    failures: list[str] = []
+    for seed in seeds:
+        text = written(seed)
+        if said := difference(text, seed):
+            small = smaller_alike(text, said, lambda text, seed=seed: difference(text, seed), seconds)
+            failures.append(f"seed {seed}: {said}\n\n{small}")
+    return failures
 
 
 def _from(each: Iterator[Any], at: int) -> Iterator[Any]:
