@@ -22,6 +22,7 @@ from adjoint.ir.core import Function, Literal, Module, Node, Value, tensor_type,
 from adjoint.ir.interpret import interpret
 from adjoint.ir.ops.control import If
 from adjoint.ir.ops.fused import kernel_op
+from adjoint.ir.ops.optimizers import SgdUpdate
 from adjoint.ir.ops.stack import Stack
 from adjoint.ir.ops.unrolled import Unrolled, UnrolledKernel, unrolled_cost
 from adjoint.ir.parse import parse_module
@@ -227,6 +228,15 @@ def test_nothing_is_unrolled_that_leaves_and_returns() -> None:
     compile_nodes([function, together])
     arrays = inputs(function, 0)
     assert computed(together, arrays) == computed(function, arrays)
+
+
+def test_a_step_of_an_optimiser_stays_in_the_memory_of_its_parameter() -> None:
+    b = Builder()
+    x, rate = Value(tensor(F32, (4,)), "x"), Value(tensor(F32), "rate")
+    halves = [b.slice(x, start=(i,), stop=(i + 2,), step=(1,)) for i in (2, 0)]
+    step = b.emit_node(SgdUpdate(), [x, b.concat(*halves, axis=0), rate, rate, rate])
+    together = unrolled(Function("f", b.finish([step.result], [x, rate])))
+    assert [node.op.name for node in together.body.nodes] == ["unrolled", "sgd_update"]
 
 
 def test_many_nodes_that_only_move_numbers() -> None:

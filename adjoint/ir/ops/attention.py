@@ -127,10 +127,6 @@ class AttentionKernel(FusedKernel):
 
     name: ClassVar[str] = "attention"
 
-    @property
-    def in_place(self) -> dict[int, int]:
-        return {}
-
     def lower(self, k: Kernel, *buffers: Buffer) -> None:
         operands, outs = buffers[: self.operands], buffers[self.operands :]
         lower_blocks(self, k, operands, outs, self.types([buffer.type for buffer in operands]))

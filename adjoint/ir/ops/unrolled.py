@@ -24,6 +24,7 @@ from adjoint.ir.kernel.kernel import Kernel
 from adjoint.ir.kernel.unrolling import CannotUnroll, Unroller
 from adjoint.ir.op import Effect, Op, family, mistake, operation
 from adjoint.ir.ops.fused import Fused, FusedKernel
+from adjoint.ir.ops.optimizers import Update
 from adjoint.ir.types import TensorType, Type, scalar
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def unrolled_cost(node: Node) -> int | None:
     A call of a mathematical function that is not a single instruction counts as several (see `Unroller.cost`).
     """
     op = node.op
+    if isinstance(op, Update):  # computed in the memory of what it updates
+        return None
     if node.regions or len(node.results) != 1 or op.effect is not Effect.PURE or op.may_fail or not op.can_lower or op.in_python:
         return None
     if not on_few_numbers((*node.operands, *node.results)):
@@ -120,10 +123,6 @@ class UnrolledKernel(FusedKernel):
 
     name: ClassVar[str] = "unrolled"
     any_size: ClassVar[bool] = False
-
-    @property
-    def in_place(self) -> dict[int, int]:
-        return {}
 
     def lower(self, k: Kernel, *buffers: Buffer) -> None:
         operands, outs = buffers[: self.operands], buffers[self.operands :]
