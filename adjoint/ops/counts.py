@@ -23,12 +23,10 @@ from adjoint.ops.parts import concat, narrow
 from adjoint.ops.picking import gather_elements, indices_argument, unique
 from adjoint.ops.reduction import all, amax, amin, sum
 from adjoint.ops.shapes import broadcast_to, expand_dims, reshape, squeeze
-from adjoint.runtime.memory.machine import number_of
-from adjoint.runtime.memory.op_plans import plan_for, plans
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.promotion import common_dtype
 from adjoint.runtime.tensor.run_time_checks import TRUE, checked_on_host, emitting, needs_values
-from adjoint.runtime.tensor.sizes_of_values import beginning, numbers_up_to
+from adjoint.runtime.tensor.sizes_of_values import beginning, numbers_up_to, run_finding
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["bincount", "bucketize", "histc", "intopk", "searchsorted", "unique_with_pad"]
@@ -65,17 +63,12 @@ def counts_in_one_pass(x: Tensor, least: int, dtype: DType) -> Tensor | None:
     None if a number is negative, if there are more counts than there is room for, or more numbers than a Float32 counts, and while a graph
     is made.
     """
-    type_ = x.type
-    n = type_.count
+    n = x.type.count
     room = n if n > _ROOM else _ROOM
     if emitting() or not 0 < n <= 2**24 or least > room:
         return None
-    op = made(FindCounts, room, dtype)
-    plan = plans.get((op, type_)) or plan_for(op, (type_,))
-    counts, counted = plan.run(x.memory)
-    first, number = plan.types
-    count = int(number_of(counted, number))
-    return None if count < 0 else beginning(first, counts, count if count > least else least)
+    types, (counts, _), count = run_finding(made(FindCounts, room, dtype), x)
+    return None if count < 0 else beginning(types[0], counts, count if count > least else least)
 
 
 _ROOM = 1024

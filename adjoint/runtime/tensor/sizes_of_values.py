@@ -6,6 +6,7 @@ is made, the size gets a name.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from adjoint.ir.op import Op, made
@@ -18,7 +19,7 @@ from adjoint.runtime.process.tracer import emitter
 from adjoint.runtime.tensor.run_time_checks import emitting
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant, wrap
 
-__all__ = ["beginning", "columns", "decides_later", "found_by", "nonzero_places", "numbers_up_to"]
+__all__ = ["beginning", "columns", "decides_later", "found_by", "nonzero_places", "numbers_up_to", "run_finding"]
 
 
 def found_by(op: Op, x: Tensor, *more: Tensor) -> tuple[Tensor, ...]:
@@ -26,6 +27,13 @@ def found_by(op: Op, x: Tensor, *more: Tensor) -> tuple[Tensor, ...]:
 
     The first is cut to what was found.  Nothing is recorded: no gradient flows through what is found.
     """
+    types, made, count = run_finding(op, x, *more)
+    first = beginning(types[0], made[0], count)
+    return (first,) if len(made) == 2 else (first, *map(wrap, types[1:-1], made[1:-1]))
+
+
+def run_finding(op: Op, x: Tensor, *more: Tensor) -> tuple[Sequence[TensorType], Sequence[Memory], int]:
+    """Run an op of `ir/ops/counted.py`; return the types and the memory of its results, and the number that the last one holds."""
     # One operand by itself: comprehensions take as long as the launch.
     if more:
         types = (x.type, *[each.type for each in more])
@@ -34,9 +42,7 @@ def found_by(op: Op, x: Tensor, *more: Tensor) -> tuple[Tensor, ...]:
     else:
         plan = plans.get((op, x.type)) or plan_for(op, (x.type,))
         made = plan.run(x.memory)
-    types = plan.types
-    first = beginning(types[0], made[0], int(number_of(made[-1], types[-1])))
-    return (first,) if len(made) == 2 else (first, *map(wrap, types[1:-1], made[1:-1]))
+    return plan.types, made, int(number_of(made[-1], plan.types[-1]))
 
 
 def beginning(type_: TensorType, room: Memory, count: int) -> Tensor:
