@@ -74,7 +74,7 @@ def _names(node: ast.AST) -> list[str]:
 
 
 def _prefix(owner: str) -> str:
-    """Return what Python writes before a private name in a class; a class whose name is only underscores has no private names."""
+    """Return what Python puts before private names in a class: `_Net` for `Net` and `_Net`, "" for a name of underscores only."""
     bare = owner.lstrip("_")
     return f"_{bare}" if bare else ""
 

@@ -4,7 +4,7 @@
         out[i] = x[i] * y[i];                        const float out_1 = x_1 * y_1;
     }
 
-An op describes its kernel once, by `lower`.  For operands of known small shapes, `unrolled` goes through these statements as a processor
+An op describes its kernel once, by `lower`.  For operands of known small shapes, an `Unroller` goes through these statements as a processor
 would: sizes and indices are numbers, an element of a buffer is a local variable of C, and what is left is one statement for each number
 that is computed.  So any op unrolls whose loops, indices and branches depend on sizes only, with its own order of operations, and without a
 method for that.  One whose indices depend on elements, or that calls a function on memory, does not.
@@ -58,7 +58,6 @@ _NUMBERS: Final[dict[str, Callable[[int, int], int]]] = {
     "!=": operator.ne, "&&": lambda a, b: int(bool(a and b)), "||": lambda a, b: int(bool(a or b)),
 }
 """What C's operators do with two integers; a quotient is rounded towards zero, see `_quotient`."""
-
 
 _FUNCTION: Final = 16
 """The cost of a call of a function such as `adjoint_exp_f32`, which is written out where it is called, in additions."""
@@ -187,7 +186,7 @@ class Unroller:
             case Name(name):
                 known = self._known.get(name)
                 if not isinstance(known, Expr):
-                    raise CannotUnroll(f"{name} is no number")
+                    raise CannotUnroll(f"`{name}` has no value, or is a pointer")
                 return known
             case Index():
                 return self._element(expression)
@@ -213,7 +212,7 @@ class Unroller:
                 self.cost += _FUNCTION if function.startswith("adjoint_") and not function.startswith(_TERMS) else 1
                 return Call(function, tuple([self.value(each) for each in arguments]), dtype)
             case _:
-                raise CannotUnroll(f"{type(expression).__name__} is no number")
+                raise CannotUnroll(f"an expression of another kind, {type(expression).__name__}")
 
     def _number(self, expression: Expr) -> int:
         """Return an integer that depends on sizes only."""

@@ -386,7 +386,7 @@ def _end(k: Kernel, room: Buffer, found: Expr, n: Expr, count: Buffer, width: in
 
 
 def _with_rest(found: Array, room: int) -> Array:
-    """Return what was found, and 0 up to a first size of `room`."""
+    """Return an array with `room` slices along the first axis: those that were found, then zeros."""
     out = np.zeros((room, *found.shape[1:]), found.dtype)
     out[: len(found)] = found
     return out

@@ -54,7 +54,7 @@ DEPTH = 512
 SHARE = 32
 """The rows of `b` in a block, and the columns in a unit of copying it; the same number as in `matmul.h`."""
 FEW_CHAINS = 4
-"""The most blocks of a product of two vectors for which there are no vectors of chains; ADJOINT_FEW_CHAINS in `chains.h`."""
+"""The largest number of blocks for which `adjoint_few_chains` computes the product of two vectors; ADJOINT_FEW_CHAINS in `chains.h`."""
 NEAR_BYTES = 262144
 """Bytes: an operand of at most this size stays in a near cache whatever its layout."""
 LEVEL_2_BYTES = 786432
