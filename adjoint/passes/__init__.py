@@ -7,7 +7,6 @@ Each module imports from those before it.  Parts that all passes use:
     rebuild           copies of nodes and regions
     patterns          patterns over nodes
     rounds            which values inside of a loop are the same in each round
-    stretches         nodes whose order may change, of which some become one
 
 Passes that keep the results of functions:
 
@@ -15,6 +14,7 @@ Passes that keep the results of functions:
     cse, dce          equal nodes become one; dead code is removed
     simplify_regions  simplify branches and loops of which it is known how they run
     simplify          algebra that changes no bit
+    stretches         nodes whose order may change, of which some become one
     hoist             what is the same in each round of a loop comes before it
     specialize        named sizes become numbers
     early_steps       an optimiser's step of a large parameter comes right after its gradient

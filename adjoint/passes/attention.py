@@ -19,12 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value, free_of, tensor_type, walk
-from adjoint.ir.op import Op
+from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, free_of, tensor_type, walk
 from adjoint.ir.ops.attention import Attention, Role, role_of
 from adjoint.ir.ops.control import Differentiated
 from adjoint.ir.ops.fused import Fused
@@ -32,9 +31,9 @@ from adjoint.ir.ops.random import Dropout, DropoutGradient, DropoutKept
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.ops.softmax import Softmax
 from adjoint.ir.types import TensorType
-from adjoint.passes.cse import same_key
-from adjoint.passes.fuse import is_written_out
 from adjoint.passes.manager import Pass
+from adjoint.passes.rebuild import with_nodes, with_regions
+from adjoint.passes.stretches import Gathered
 
 __all__ = ["Attend", "attending"]
 
@@ -67,16 +66,14 @@ def _region(region: Region) -> Region:
         apart = _apart(nodes, type_)
         made = _Scores(apart, region.results, type_).replaced()
         nodes = nodes if made is apart else made
-    same = len(nodes) == len(region.nodes) and all(a is b for a, b in zip(nodes, region.nodes, strict=True))
-    return region if same else replace(region, nodes=tuple(nodes))
+    return with_nodes(region, nodes)
 
 
 def _inside(node: Node) -> Node:
     """Return the node with `attention` nodes made in its regions; the same object if nothing changed, or for a fused node or a gradient."""
     if isinstance(node.op, (Fused, Differentiated)):
         return node
-    regions = tuple(map(_region, node.regions))
-    return node if all(a is b for a, b in zip(regions, node.regions, strict=True)) else replace(node, regions=regions)
+    return with_regions(node, [*map(_region, node.regions)])
 
 
 def _apart(nodes: list[Node], type_: TensorType) -> list[Node]:
@@ -244,28 +241,11 @@ class _Scores:
 
     def node(self, results: list[int]) -> Node:
         """Make one `attention` node that returns the results of the nodes with these indices."""
-        members, inner = sorted(self.needed(results)), Builder()
-        known: dict[Value, Value] = {}
-        params: dict[Any, tuple[Value, Atom]] = {}
-
-        def inside(atom: Atom, op: Op, position: int) -> Atom:
-            if isinstance(atom, Literal) and is_written_out(op, position, atom):
-                return atom
-            if isinstance(atom, Value) and atom in known:
-                return known[atom]
-            hint = atom.hint if isinstance(atom, Value) else "number"
-            return params.setdefault(same_key(atom), (Value(atom.type, hint), atom))[0]
-
+        members, gathered = sorted(self.needed(results)), Gathered()
         for i in members:
-            node = self.nodes[i]
-            given = [inside(x, node.op, position) for position, x in enumerate(node.operands)]
-            made = inner.emit_node(node.op, given, hint=node.result.hint, loc=node.loc)
-            known[node.result] = made.result
-        values = [self.nodes[i].result for i in results]
-        region = inner.finish([known[value] for value in values], [param for param, _ in params.values()])
+            gathered.add(self.nodes[i], self.nodes[i].operands)
         softmax = next((i for i in members if isinstance(self.nodes[i].op, Softmax)), results[0])
-        given = [atom for _, atom in params.values()]
-        return Builder().emit_node(Attention(), given, regions=[region], results=values, loc=self.nodes[softmax].loc)
+        return gathered.node(Attention(), [self.nodes[i].result for i in results], self.nodes[softmax].loc)
 
 
 def _read(node: Node) -> list[Value]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import ClassVar, NamedTuple
 
 from adjoint.foundation.dataclass import dataclass
@@ -28,6 +29,7 @@ from adjoint.ir.ops.stack import Pop, Push, Stack
 from adjoint.ir.ops.unrolled import NUMBERS, on_few_numbers
 from adjoint.ir.types import StackType, TensorType, stack_of, tensor
 from adjoint.passes.manager import Pass
+from adjoint.passes.rebuild import with_nodes_replaced
 
 __all__ = ["Bundle"]
 
@@ -131,6 +133,7 @@ def _item(link: _Link) -> TensorType:
 class _Loop:
     """A loop whose stacks are being replaced.  Its node is made when all replacements are known.
 
+    before   the nodes that make the empty stacks of the bundles that it fills
     dropped  the positions of the results that go
     start    further initial values;  params, yielded, results  further carried values, what the body yields for them, and the results
     first    nodes that the body begins with;  last  nodes that it ends with;  without  nodes that go
@@ -138,6 +141,7 @@ class _Loop:
 
     def __init__(self, node: Node):
         self.node = node
+        self.before: list[Node] = []
         self.dropped: set[int] = set()
         self.start: list[Value] = []
         self.params: list[Value] = []
@@ -170,14 +174,12 @@ class _Loop:
 class _Bundling:
     """Replaces the bundles of a function.
 
-    loops    the loops that change, by their nodes
-    before   for each loop that fills a bundle, the nodes that make the empty stacks
+    loops    the loops that change, by their first results
     without  the nodes that made empty stacks which are not used any more
     """
 
     def __init__(self, function: Function):
-        self.loops: dict[Node, _Loop] = {}
-        self.before: dict[Node, list[Node]] = {}
+        self.loops: dict[Value, _Loop] = {}
         self.without: set[Node] = set()
         links = _Links(function)
         for node in walk(function.body):
@@ -186,12 +188,12 @@ class _Bundling:
                     self._bundle(bundle)
 
     def _bundle(self, bundle: Sequence[_Link]) -> None:
-        filler, user = (self.loops.setdefault(node, _Loop(node)) for node in (bundle[0].filler[0], bundle[0].user[0]))
+        filler, user = (self.loops.setdefault(node.results[0], _Loop(node)) for node in (bundle[0].filler[0], bundle[0].user[0]))
         counts = [_item(link).count for link in bundle]
         type_ = tensor(_item(bundle[0]).dtype, (sum(counts),))
         stack = stack_of(type_)
         empty, param, filled, given, rest, left = (Value(stack, "bundle") for _ in range(6))
-        self.before.setdefault(filler.node, []).append(Builder().emit_node(Stack((stack,)), [], results=[empty]))
+        filler.before.append(Builder().emit_node(Stack((stack,)), [], results=[empty]))
         self.without.update(link.empty for link in bundle)
 
         push = Builder(bundle[0].push.loc)
@@ -208,7 +210,7 @@ class _Bundling:
         pop = Builder(bundle[0].pop.loc)
         both = Value(type_, "bundled")
         pop.emit_node(Pop(), [given], results=[rest, both])
-        for link, count, end in zip(bundle, counts, _ends(counts), strict=True):
+        for link, count, end in zip(bundle, counts, accumulate(counts), strict=True):
             part = pop.emit(Slice((end - count,), (end,), (1,)), both)
             pop.emit_node(Reshape(_item(link)), [part], results=[link.pop.results[1]])
         user.dropped.update(link.user[1] for link in bundle)
@@ -219,25 +221,12 @@ class _Bundling:
         user.yielded.append(rest)
         user.results.append(left)
 
-    def region(self, region: Region) -> Region:
-        """Return a region with the loops inside of it replaced."""
-        nodes: list[Node] = []
-        for node in region.nodes:
-            if node in self.without:
-                continue
-            regions = [self.region(inner) for inner in node.regions]
-            loop = self.loops.get(node)
-            if loop is not None:
-                nodes += [*self.before.get(node, ()), loop.made(regions)]
-            else:
-                same = all(a is b for a, b in zip(regions, node.regions, strict=True))
-                nodes.append(node if same else replace(node, regions=tuple(regions)))
-        same = len(nodes) == len(region.nodes) and all(a is b for a, b in zip(nodes, region.nodes, strict=True))
-        return region if same else replace(region, nodes=tuple(nodes))
-
-
-def _ends(counts: Sequence[int]) -> list[int]:
-    return [sum(counts[: i + 1]) for i in range(len(counts))]
+    def change(self, node: Node) -> Sequence[Node] | None:
+        """Return the nodes that take the place of a node; None if it stays."""
+        if node in self.without:
+            return []
+        loop = self.loops.get(node.results[0]) if node.results else None
+        return None if loop is None else [*loop.before, loop.made(node.regions)]
 
 
 @dataclass(frozen=True)
@@ -247,5 +236,4 @@ class Bundle(Pass):
     name: ClassVar[str] = "bundle"
 
     def on_function(self, function: Function, module: Module) -> Function:
-        found = _Bundling(function)
-        return replace(function, body=found.region(function.body)) if found.loops else function
+        return with_nodes_replaced(function, _Bundling(function).change)

@@ -15,13 +15,12 @@ other one; it begins as 0, since both sides read it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import ClassVar, Final
 
 from adjoint.foundation.dataclass import dataclass
 from adjoint.foundation.diagnostics import Loc
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value, tensor_type
+from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value, tensor_type, use_counts
 from adjoint.ir.op import Op
 from adjoint.ir.ops.control import For, If, While
 from adjoint.ir.ops.conversion import Identity, Select
@@ -31,7 +30,7 @@ from adjoint.ir.ops.unrolled import on_few_numbers, unrolled_cost
 from adjoint.ir.types import BOOL, scalar
 from adjoint.passes.cse import same_key
 from adjoint.passes.manager import Pass
-from adjoint.passes.rebuild import replaced
+from adjoint.passes.rebuild import with_nodes_replaced
 
 __all__ = ["Choices"]
 
@@ -93,7 +92,7 @@ class _Branches:
             for inner in node.regions:
                 self._find(inner)
             if isinstance(node.op, If) and node.results and (cost := self._cost(node)) is not None and cost <= _COST:
-                read = {x for inner in node.regions for x in _read(inner)}
+                read = {x for inner in node.regions for x in use_counts(inner) if isinstance(x, Value)}
                 roots = {root for x in read for root in self.roots.get(x, ())}
                 if all(root.results[0].hint != _USERS and on_few_numbers(root.results) for root in roots):
                     self.chosen.add(node.results[0])
@@ -131,16 +130,6 @@ class _Branches:
         return None
 
 
-def _read(region: Region) -> list[Value]:
-    """Return the values that a region reads or yields, also in regions inside."""
-    found = [x for x in region.results if isinstance(x, Value)]
-    for node in region.nodes:
-        found += [x for x in node.operands if isinstance(x, Value)]
-        for inner in node.regions:
-            found += _read(inner)
-    return found
-
-
 def _choice(value: Value, condition: Atom, x: Atom, y: Atom, loc: Loc) -> Node:
     """Return a node that defines a result of a branch, from what its sides yield."""
     if same_key(x) == same_key(y):
@@ -159,5 +148,4 @@ class Choices(Pass):
     name: ClassVar[str] = "choices"
 
     def on_function(self, function: Function, module: Module) -> Function:
-        body = replaced(function.body, _Branches(function).change)
-        return function if body is function.body else replace(function, body=body)
+        return with_nodes_replaced(function, _Branches(function).change)

@@ -35,6 +35,7 @@ from adjoint.ir.ops.optimizers import Update
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.types import TensorType
 from adjoint.passes.manager import Pass
+from adjoint.passes.rebuild import with_nodes
 
 __all__ = ["EarlySteps", "with_early_steps"]
 
@@ -63,8 +64,8 @@ def with_early_steps(function: Function, least: int = _LARGE) -> Function:
             nodes += [*_ordered(stretch, state, least), node]
             stretch = []
     nodes += _ordered(stretch, state, least)
-    same = all(a is b for a, b in zip(nodes, function.body.nodes, strict=True))
-    return function if same else replace(function, body=replace(function.body, nodes=tuple(nodes)))
+    body = with_nodes(function.body, nodes)
+    return function if body is function.body else replace(function, body=body)
 
 
 def _movable(node: Node) -> bool:

@@ -15,7 +15,7 @@ from adjoint.ir.build import Builder
 from adjoint.ir.core import Function, Module, Node
 from adjoint.ir.ops.moments import Moments
 from adjoint.passes.manager import Pass
-from adjoint.passes.rebuild import replaced
+from adjoint.passes.rebuild import with_nodes_replaced
 
 __all__ = ["Expand"]
 
@@ -26,8 +26,8 @@ def _steps(node: Node) -> Sequence[Node] | None:
         return None
     b = Builder(node.loc)
     made = dict(zip(node.op.steps(b, *node.operands), node.results, strict=True))
-    results = {step: tuple([made.get(value, value) for value in step.results]) for step in b.nodes}
-    return [replace(step, operands=tuple([made.get(x, x) for x in step.operands]), results=results[step]) for step in b.nodes]
+    return [replace(step, operands=tuple([made.get(x, x) for x in step.operands]), results=tuple([made.get(x, x) for x in step.results]))
+            for step in b.nodes]
 
 
 @dataclass(frozen=True)
@@ -37,5 +37,4 @@ class Expand(Pass):
     name: ClassVar[str] = "expand"
 
     def on_function(self, function: Function, module: Module) -> Function:
-        body = replaced(function.body, _steps)
-        return function if body is function.body else replace(function, body=body)
+        return with_nodes_replaced(function, _steps)

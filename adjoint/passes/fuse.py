@@ -32,24 +32,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from adjoint.foundation.dataclass import dataclass, field
-from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Function, Literal, Module, Node, Value, tensor_type
-from adjoint.ir.op import Effect, Op
+from adjoint.ir.core import Atom, Function, Module, Node, Value, tensor_type
+from adjoint.ir.op import Effect
 from adjoint.ir.ops.conversion import Examples, Identity, NoGrad, StopGradient
-from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.ops.fused import Fused, cost_of, is_map, is_reduction, streamed, view_of
 from adjoint.ir.ops.fused_rows import reduces_rows
 from adjoint.ir.ops.loops import collapsed
 from adjoint.ir.ops.shape import Broadcast, Reshape
 from adjoint.ir.ops.views import View
-from adjoint.passes.cse import same_key
 from adjoint.passes.manager import Pass
-from adjoint.passes.stretches import Accept, edges_of, in_order, regrouped
+from adjoint.passes.stretches import Accept, Gathered, edges_of, in_order, regrouped
 
-__all__ = ["Fuse", "Stretch", "fused", "is_written_out", "space_of"]
+__all__ = ["Fuse", "Stretch", "fused", "space_of"]
 
 _COST = 128
 """The limit for the work of one fused kernel per element, in additions of float32; a group with more is cut."""
@@ -65,8 +62,6 @@ _NEAR = 2
 """The largest step between elements along the last axis with which a group reads a view: several elements are in one vector."""
 _SMALL = 2**16
 """The bytes up to which a value is kept alive for groups that read any small part of it."""
-_WRITTEN_OUT = (0, 1, -1, 2, 0.5)
-"""Literals that are written into the C text of a kernel.  Others are arguments of it: so one kernel serves all values of such a number."""
 
 
 def fused(function: Function, accept: Accept = lambda node: True) -> Function:
@@ -76,8 +71,7 @@ def fused(function: Function, accept: Accept = lambda node: True) -> Function:
 
     accept  returns False for a fused node whose nodes should stay separate
     """
-    body = regrouped(function.body, lambda nodes, begin, users: Stretch(nodes, begin, users, accept).fused())
-    return function if body is function.body else replace(function, body=body)
+    return regrouped(function, lambda nodes, begin, users: Stretch(nodes, begin, users, accept).fused())
 
 
 class Stretch:
@@ -374,30 +368,12 @@ class _Grouping:
 
     def _node(self, number: int) -> Node:
         """Make the fused node of the group with this number."""
-        stretch, inner = self.stretch, Builder()
-        known: dict[Value, Value] = {}
-        params: dict[Any, tuple[Value, Atom]] = {}
-
-        def inside(atom: Atom, node: int, position: int) -> Atom:
-            if isinstance(atom, Value) and atom in known:
-                return known[atom]
-            op = stretch.nodes[node].op
-            if isinstance(atom, Literal) and stretch.ends[node] in (None, position) and is_written_out(op, position, atom):
-                return atom
-            hint = atom.hint if isinstance(atom, Value) else "number"
-            return params.setdefault(same_key(atom), (Value(atom.type, hint), atom))[0]
-
+        stretch, gathered = self.stretch, Gathered()
         used = {maker for i in self.live[number] for maker in stretch.makers(stretch.operands(i))}
         for i in sorted(self.live[number], key=lambda i: (stretch.ends[i] is not None and i not in used, i)):
-            node = stretch.nodes[i]
-            given = [inside(x, i, position) for position, x in enumerate(stretch.operands(i))]
-            made = inner.emit_node(node.op, given, hint=node.results[0].hint, loc=node.loc)
-            known.update(zip(node.results, made.results, strict=True))
+            gathered.add(stretch.nodes[i], stretch.operands(i), stretch.ends[i])
         results = [value for i in self.groups[number] if i in self.stored for value in stretch.nodes[i].results]
-        region = inner.finish([known[value] for value in results], [param for param, _ in params.values()])
-        given = [atom for _, atom in params.values()]
-        loc = stretch.nodes[stretch.maker[results[-1]]].loc
-        return Builder().emit_node(Fused(), given, regions=[region], results=results, loc=loc)
+        return gathered.node(Fused(), results, stretch.nodes[stretch.maker[results[-1]]].loc)
 
     def ordered(self) -> list[Node]:
         """Return all nodes in an order in which each comes after those that it reads, and otherwise as near to the old order as possible.
@@ -428,17 +404,6 @@ def space_of(node: Node) -> tuple[int, ...] | None:
     else:
         return None
     return space if math.prod(space) > 1 else None
-
-
-def is_written_out(op: Op, position: int, literal: Literal) -> bool:
-    """Return True if a literal is written into the C text of a kernel; False if it is passed as an argument, so that the text stays the
-    same for other numbers.
-
-    op, position  the op that takes the literal, and the index of this operand
-    """
-    if isinstance(op, Elementwise) and position in op.chosen_by:
-        return True
-    return literal.value in _WRITTEN_OUT and not (literal.value == 0 and math.copysign(1, literal.value) < 0)
 
 
 @dataclass(frozen=True)

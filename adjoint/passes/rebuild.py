@@ -15,12 +15,12 @@ from dataclasses import replace
 
 from adjoint.foundation.diagnostics import Loc
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Literal, Node, Region, Value
+from adjoint.ir.core import Atom, Function, Literal, Node, Region, Value
 from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Differentiated
 from adjoint.ir.types import Type
 
-__all__ = ["Known", "Rewriter", "became", "followed", "fresh", "is_like", "renamed", "replaced"]
+__all__ = ["Known", "Rewriter", "became", "followed", "fresh", "is_like", "renamed", "with_nodes", "with_nodes_replaced", "with_regions"]
 
 Known = dict[Value, Atom]
 """For each value of the function that is copied: the atom that replaces it in the copy."""
@@ -145,23 +145,36 @@ class Rewriter:
         return inner.finish([became(atom, known) for atom in region.results], params, self.place(region.loc))
 
 
-def replaced(region: Region, change: Callable[[Node], Sequence[Node] | None]) -> Region:
-    """Return a region in which other nodes define the results of some; all values stay the same, so what is known of them stays true.
+def with_nodes(region: Region, nodes: Sequence[Node]) -> Region:
+    """Return the region with these nodes; it is the same object if they are its own."""
+    same = len(nodes) == len(region.nodes) and all(a is b for a, b in zip(nodes, region.nodes, strict=True))
+    return region if same else replace(region, nodes=tuple(nodes))
+
+
+def with_regions(node: Node, regions: Sequence[Region]) -> Node:
+    """Return the node with these regions; it is the same object if they are its own."""
+    return node if all(a is b for a, b in zip(regions, node.regions, strict=True)) else replace(node, regions=tuple(regions))
+
+
+def with_nodes_replaced(function: Function, change: Callable[[Node], Sequence[Node] | None]) -> Function:
+    """Return a function in which other nodes define the results of some; all values stay the same, so what is known of them stays true.
 
     It is the same object if nothing changed.  Gradients inside are left out, since they must see the nodes that they are taken of.
 
     change  returns the nodes that take the place of a node, whose regions are changed already; None for one that stays
     """
-    nodes: list[Node] = []
-    for node in region.nodes:
-        if node.regions and not isinstance(node.op, Differentiated):
-            regions = tuple([replaced(inner, change) for inner in node.regions])
-            if any(new is not old for new, old in zip(regions, node.regions, strict=True)):
-                node = replace(node, regions=regions)
-        made = change(node)
-        nodes += [node] if made is None else made
-    same = len(nodes) == len(region.nodes) and all(a is b for a, b in zip(nodes, region.nodes, strict=True))
-    return region if same else replace(region, nodes=tuple(nodes))
+
+    def changed(region: Region) -> Region:
+        nodes: list[Node] = []
+        for node in region.nodes:
+            if node.regions and not isinstance(node.op, Differentiated):
+                node = with_regions(node, [changed(inner) for inner in node.regions])
+            made = change(node)
+            nodes += [node] if made is None else made
+        return with_nodes(region, nodes)
+
+    body = changed(function.body)
+    return function if body is function.body else replace(function, body=body)
 
 
 def renamed(regions: Sequence[Region]) -> list[Region]:

@@ -7,18 +7,24 @@ in which each comes after those on which it depends.
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
-from adjoint.foundation.diagnostics import InternalError
-from adjoint.ir.core import Atom, Node, Region, Value, free_of
-from adjoint.ir.op import Effect
+from adjoint.foundation.diagnostics import InternalError, Loc
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Function, Literal, Node, Region, Value, free_of
+from adjoint.ir.op import Effect, Op
 from adjoint.ir.ops.control import Differentiated
+from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.ops.fused import Fused
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.types import StackType, TensorType
+from adjoint.passes.cse import same_key
+from adjoint.passes.rebuild import with_nodes, with_regions
 
-__all__ = ["Accept", "Grouped", "edges_of", "in_order", "regrouped"]
+__all__ = ["Accept", "Gathered", "Grouped", "edges_of", "in_order", "regrouped"]
 
 Accept = Callable[[Node], bool]
 """A filter for nodes that a pass makes of several: called with such a node, it returns True to use it, False to keep its nodes separate."""
@@ -28,11 +34,20 @@ Grouped = Callable[[list[Node], int, dict[Value, list[int]]], list[Node]]
 the nodes that use it, it returns the nodes that take their place."""
 
 
-def regrouped(region: Region, grouped: Grouped) -> Region:
-    """Return a region with each stretch of more than one node replaced, also in the regions of its nodes.
+_WRITTEN_OUT = (0, 1, -1, 2, 0.5)
+"""Literals that are written into the C text of a kernel.  Others are arguments of it: so one kernel serves all values of such a number."""
+
+
+def regrouped(function: Function, grouped: Grouped) -> Function:
+    """Return a function with each stretch of more than one node replaced, also in the regions of its nodes.
 
     It is the same object if nothing changed.  Results of nodes stay the same values.
     """
+    body = _region(function.body, grouped)
+    return function if body is function.body else replace(function, body=body)
+
+
+def _region(region: Region, grouped: Grouped) -> Region:
     nodes = [_inside(node, grouped) for node in region.nodes]
     users = _users(nodes, region.results)
     out: list[Node] = []
@@ -42,8 +57,7 @@ def regrouped(region: Region, grouped: Grouped) -> Region:
             out += grouped(nodes[begin:end], begin, users) if end - begin > 1 else nodes[begin:end]
             out += nodes[end : end + 1]
             begin = end + 1
-    same = len(out) == len(region.nodes) and all(a is b for a, b in zip(out, region.nodes, strict=True))
-    return region if same else replace(region, nodes=tuple(out))
+    return with_nodes(region, out)
 
 
 def _inside(node: Node, grouped: Grouped) -> Node:
@@ -53,8 +67,7 @@ def _inside(node: Node, grouped: Grouped) -> Node:
     """
     if isinstance(node.op, (Fused, Differentiated)):
         return node
-    regions = tuple(regrouped(region, grouped) for region in node.regions)
-    return node if all(a is b for a, b in zip(regions, node.regions, strict=True)) else replace(node, regions=regions)
+    return with_regions(node, [_region(region, grouped) for region in node.regions])
 
 
 def _users(nodes: Sequence[Node], results: Sequence[Atom]) -> dict[Value, list[int]]:
@@ -102,6 +115,50 @@ def edges_of(nodes: Sequence[Node]) -> list[list[int]]:
                     edges[before].append(i)
             failing, written = i, []
     return edges
+
+
+class Gathered:
+    """Copies nodes into the region of one node.  What they read of others becomes a parameter of it, and so do most numbers."""
+
+    def __init__(self) -> None:
+        self._inner = Builder()
+        self._known: dict[Value, Value] = {}
+        self._params: dict[Any, tuple[Value, Atom]] = {}
+
+    def add(self, node: Node, operands: Sequence[Atom], position: int | None = None) -> None:
+        """Copy a node.
+
+        operands  its operands
+        position  the only operand that may be a number in the text of the kernel; None if all may
+        """
+        given = [self._inside(atom, node.op, at, position in (None, at)) for at, atom in enumerate(operands)]
+        made = self._inner.emit_node(node.op, given, hint=node.results[0].hint, loc=node.loc)
+        self._known.update(zip(node.results, made.results, strict=True))
+
+    def _inside(self, atom: Atom, op: Op, at: int, in_text: bool) -> Atom:
+        if isinstance(atom, Value) and atom in self._known:
+            return self._known[atom]
+        if isinstance(atom, Literal) and in_text and _is_written_out(op, at, atom):
+            return atom
+        hint = atom.hint if isinstance(atom, Value) else "number"
+        return self._params.setdefault(same_key(atom), (Value(atom.type, hint), atom))[0]
+
+    def node(self, op: Op, results: Sequence[Value], loc: Loc) -> Node:
+        """Return the node: its region holds the copies, and it defines `results`, which the originals defined."""
+        params = self._params.values()
+        region = self._inner.finish([self._known[value] for value in results], [param for param, _ in params])
+        return Builder().emit_node(op, [atom for _, atom in params], regions=[region], results=results, loc=loc)
+
+
+def _is_written_out(op: Op, position: int, literal: Literal) -> bool:
+    """Return True if a literal is written into the C text of a kernel; False if it is passed as an argument, so that the text stays the
+    same for other numbers.
+
+    op, position  the op that takes the literal, and the index of this operand
+    """
+    if isinstance(op, Elementwise) and position in op.chosen_by:
+        return True
+    return literal.value in _WRITTEN_OUT and not (literal.value == 0 and math.copysign(1, literal.value) < 0)
 
 
 def in_order(units: Sequence[tuple[int, Node]], edges: Sequence[Sequence[int]]) -> list[Node]:

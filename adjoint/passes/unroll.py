@@ -22,19 +22,16 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from adjoint.foundation.dataclass import dataclass, field
-from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Function, Literal, Module, Node, Value, tensor_type
+from adjoint.ir.core import Function, Module, Node, Value, tensor_type
 from adjoint.ir.ops.fused import kernel_op
 from adjoint.ir.ops.optimizers import Update
 from adjoint.ir.ops.unrolled import Unrolled, unrolled_cost
-from adjoint.passes.cse import same_key
-from adjoint.passes.fuse import is_written_out, space_of
+from adjoint.passes.fuse import space_of
 from adjoint.passes.manager import Pass
-from adjoint.passes.stretches import Accept, edges_of, in_order, regrouped
+from adjoint.passes.stretches import Accept, Gathered, edges_of, in_order, regrouped
 
 __all__ = ["Unroll", "unrolled"]
 
@@ -54,8 +51,7 @@ def unrolled(function: Function, accept: Accept = lambda node: True) -> Function
 
     accept  returns False for an unrolled node whose nodes should stay separate
     """
-    body = regrouped(function.body, lambda nodes, begin, users: _Few(nodes, begin, users, accept).unrolled())
-    return function if body is function.body else replace(function, body=body)
+    return regrouped(function, lambda nodes, begin, users: _Few(nodes, begin, users, accept).unrolled())
 
 
 class _Few:
@@ -85,11 +81,9 @@ class _Few:
         if sum(cost is not None for cost in self.costs) < 2:
             return self.nodes
         groups = [group for level in self.levels() for group in self.cut(level) if self.launches(group) > 1 and not self.fuses(group)]
-        made = [self.made(group) for group in groups]
-        kernels = Counter(kernel_op(node) for node in made)
-        wanted = {kernel for kernel, _ in kernels.most_common(_KERNELS)}
-        chosen = [(group, node) for group, node in zip(groups, made, strict=True)
-                  if node.results and kernel_op(node) in wanted and self.accept(node)]
+        made = [(group, node, kernel_op(node)) for group in groups if (node := self.made(group)) is not None]
+        wanted = {kernel for kernel, _ in Counter(kernel for _, _, kernel in made).most_common(_KERNELS)}
+        chosen = [(group, node) for group, node, kernel in made if kernel in wanted and self.accept(node)]
         if not chosen:
             return self.nodes
         inside = {i for group, _ in chosen for i in group}
@@ -165,31 +159,15 @@ class _Few:
                 found.add(i)
         return sorted(found)
 
-    def made(self, group: Sequence[int]) -> Node:
-        """Return the unrolled node of a group."""
-        members, again, inner = set(group), set(self.again(group)), Builder()
-        known: dict[Value, Value] = {}
-        params: dict[Any, tuple[Value, Atom]] = {}
-
-        def inside(atom: Atom, node: Node, position: int) -> Atom:
-            if isinstance(atom, Value) and atom in known:
-                return known[atom]
-            if isinstance(atom, Literal) and is_written_out(node.op, position, atom):
-                return atom
-            hint = atom.hint if isinstance(atom, Value) else "number"
-            return params.setdefault(same_key(atom), (Value(atom.type, hint), atom))[0]
-
+    def made(self, group: Sequence[int]) -> Node | None:
+        """Return the unrolled node of a group; None if nothing uses a result of it."""
+        members, again, gathered = set(group), set(self.again(group)), Gathered()
         results: list[Value] = []
         for i in group:
-            node = self.nodes[i]
-            given = [inside(x, node, position) for position, x in enumerate(node.operands)]
-            copied = inner.emit_node(node.op, given, hint=node.results[0].hint, loc=node.loc)
-            known.update(zip(node.results, copied.results, strict=True))
+            gathered.add(self.nodes[i], self.nodes[i].operands)
             if i not in again and any(user not in members or user in again for user in self.users[i]):
-                results += node.results
-        region = inner.finish([known[value] for value in results], [param for param, _ in params.values()])
-        loc = self.nodes[self.maker[results[-1]]].loc if results else self.nodes[group[-1]].loc
-        return Builder().emit_node(Unrolled(), [atom for _, atom in params.values()], regions=[region], results=results, loc=loc)
+                results += self.nodes[i].results
+        return gathered.node(Unrolled(), results, self.nodes[self.maker[results[-1]]].loc) if results else None
 
 
 def _names_its_operand(node: Node) -> bool:
