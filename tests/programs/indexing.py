@@ -22,6 +22,14 @@ def steps(x):
     return x[:, ::2], x[::-1], x[0, 2:0:-1, ::-2], x[..., 3:0:-2]
 
 
+@program(CUBE, wrt=0, features="reads: list, writes: list")
+def tuples_inside_of_a_key(x):
+    """A tuple inside of a key is a list, as in NumPy."""
+    y = x * 2
+    y[:, (0, 2), (1, 3)] = x[:, (1, 1), (0, 2)]
+    return y, x[tuple(range(len(x))), 1], x[..., ((0, 1), (3, 2))]
+
+
 @program(CUBE, wrt=0, features="reads: ellipsis, reads: new axis")
 def ellipsis_and_new_axes(x):
     """`...` and None."""

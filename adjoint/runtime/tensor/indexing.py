@@ -147,7 +147,7 @@ class _Inside(NamedTuple):
 
 
 def _entries(x: Tensor, key: Any) -> list[Any]:
-    """Read a key: return an entry for each axis of the tensor, in order, and one for each new axis.
+    """Read a key: return an entry for each axis of the tensor, in order, and one for each new axis.  A tuple inside of it is a list.
 
     An entry is an int, a slice, None for a new axis, or `_Places` for an array.
     """
@@ -161,7 +161,7 @@ def _entries(x: Tensor, key: Any) -> list[Any]:
         elif entry is None:
             entries.append(None)
         else:
-            parsed = [entry] if isinstance(entry, slice) else _parsed(entry)
+            parsed = [entry] if isinstance(entry, slice) else _parsed(list(entry) if isinstance(entry, tuple) else entry)
             named += sum(not (isinstance(e, _Places) and e.new) for e in parsed)
             entries += parsed
     if named > x.ndim:
@@ -204,7 +204,7 @@ def _symbolic(key: Any) -> Any:
     Tensors.
     """
     if isinstance(key, tuple):
-        return tuple(_symbolic(entry) for entry in key)
+        return tuple(_symbolic(list(entry) if isinstance(entry, tuple) else entry) for entry in key)
     if is_run_time_number(key):
         return key.as_tensor(I64) if key.category == "int" else key
     if isinstance(key, list) and any(isinstance(item, Tensor) or is_run_time_number(item) for item in key):
@@ -216,10 +216,10 @@ def _symbolic(key: Any) -> Any:
 
 
 def _plain(entry: Any) -> Any:
-    """Return a part of a key in a form that NumPy reads: arrays in place of Tensors, also in lists."""
+    """Return a part of a key in a form that NumPy reads: arrays in place of Tensors, also in lists and tuples."""
     if isinstance(entry, Tensor):
         return entry.asnumpy()
-    if not isinstance(entry, list):
+    if not isinstance(entry, (list, tuple)):
         return entry
     try:
         return np.asarray([_plain(item) for item in entry])
