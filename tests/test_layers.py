@@ -53,6 +53,7 @@ GATES = {
     ("runtime.memory.machine", "codegen"): "the C compiler's side, with the first tensor",
     ("runtime.memory.op_plans", "codegen"): "the emitter of C, with the first op that has no plan",
     ("runtime.gradients.adjoints", "runtime.gradients.assembly"): "autodiff, with the first gradient",
+    ("runtime.gradients.tape", "runtime.gradients.packing"): "autodiff, with the first tensor that is packed",
     ("runtime.execution.text", "passes"): "the expansion of gradients and of sizes, with the first text that has them",
     ("runtime.execution.tiers", "passes"): "fusing, with the first graph or gradient that ran several times",
     ("runtime.execution.fusible_calls", "passes"): "optimising, with the first function of the library that is called often",

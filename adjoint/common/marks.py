@@ -1,18 +1,20 @@
-"""Marks of MindSpore's scripts on functions and cells: `no_inline`, `lazy_inline`, `recompute`; and `run_check`.
-
-Graphs are the same with and without them.
+"""Marks of MindSpore's scripts on functions and cells: `no_inline`, `lazy_inline`, `recompute`, with which graphs are the same as without
+them; `register_saved_tensors_hooks`; and `run_check`.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from adjoint.runtime.cells.cell import Cell
+from adjoint.runtime.hooks.saved_tensors import saved_tensors_hooks
 from adjoint.runtime.tensor.run_time_checks import called
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["lazy_inline", "no_inline", "recompute", "run_check"]
+__all__ = ["lazy_inline", "no_inline", "recompute", "register_saved_tensors_hooks", "run_check"]
 
 
 def no_inline(fn: Any = None) -> Any:
@@ -52,6 +54,24 @@ def recompute(block: Any, *args: Any, use_reentrant: bool = True, output_recompu
     if context_fn is not None and use_reentrant:
         raise ValueError("For 'recompute', the argument 'context_fn' needs 'use_reentrant=False'.")
     return block(*args, **kwargs) if isinstance(block, Cell) else called(block, *args, **kwargs)
+
+
+def register_saved_tensors_hooks(pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Return a decorator: the decorated function runs inside of `saved_tensors_hooks(pack_hook, unpack_hook)`, in every mode.
+
+    TypeError if one of them is not callable.
+    """
+    hooks = saved_tensors_hooks(pack_hook, unpack_hook)
+
+    def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def packing(*args: Any, **kwargs: Any) -> Any:
+            with hooks:
+                return called(function, *args, **kwargs)
+
+        return packing
+
+    return decorated
 
 
 def run_check() -> None:

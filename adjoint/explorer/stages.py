@@ -129,7 +129,7 @@ def numbered(made: Lowered, identities: Identities) -> Lowered:
     graph = made.graph
     again = Graph(identities.numbered(graph.module), graph.symbol, graph.state, graph.hosts, graph.sites, graph.cells)
     return Lowered(again, made.guards, made.outline, made.written, made.decisions, made.sites, made.begun, made.rewritten, made.counted,
-                   made.exact)
+                   made.exact, made.packs)
 
 
 @collector.paused(lasting=False)

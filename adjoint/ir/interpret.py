@@ -24,7 +24,7 @@ from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value
 from adjoint.ir.op import Op, mistake, with_sizes
 from adjoint.ir.ops.control import Batch, Call, Cell, Differentiated, For, If, Pull, While
 from adjoint.ir.ops.fused import Fused
-from adjoint.ir.ops.host import Apply, Attach, Bprop, Callback, CellCallback, Hook, Outputs
+from adjoint.ir.ops.host import Apply, Attach, Bprop, Callback, CellCallback, Hook, Outputs, Pack, Unpack
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
 from adjoint.ir.ops.state import Read, Write
@@ -208,9 +208,9 @@ class Interpreter:
                 return ()
             case Hook() | Outputs():
                 return operands
-            case Attach():
+            case Attach() | Pack():
                 return ()
-            case Callback() | CellCallback() | Bprop() | Apply():
+            case Callback() | CellCallback() | Bprop() | Apply() | Unpack():
                 return self.host(node, operands)
             case op:
                 return self.execute(node, with_sizes(op, self._sizes) if self._sizes else op, operands)

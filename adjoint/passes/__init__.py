@@ -42,6 +42,7 @@ Gradients:
     batch             regions for each example become nodes for all examples
     differentiate     gradients and batches inside of functions
     autodiff          gradients of functions: `grad`, `pair`
+    reads             which operands and results of an op its gradient reads
     lift_state        parameters become arguments, writes become results
 
 Before a graph runs:

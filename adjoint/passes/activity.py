@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from adjoint.foundation.dataclass import dataclass, field
 from adjoint.ir.core import Atom, Literal, Module, Node, Region, Value
 from adjoint.ir.ops.control import Call, Cell, For, If, RegionOp, While
-from adjoint.ir.ops.host import Attach
+from adjoint.ir.ops.host import Attach, Pack
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.types import StackType, TensorType, TupleType, Type
 from adjoint.passes import errors
@@ -138,6 +138,8 @@ class Activity:
     """
     attached: dict[Leaf, list[Firing]] = field(default_factory=dict)
     """For each leaf (a value or a parameter): the callbacks (hooks) on its gradient, in the order in which they were attached."""
+    packed: dict[Value, Node] = field(default_factory=dict)
+    """For a result of each op whose gradient reads tensors that a hook has packed: the `pack!` node."""
     handed: dict[Value, list[Firing]] = field(default_factory=dict)
     """For each value that a loop carries or returns: its callbacks, which loops pass on to the value that it was computed as (see the
     module).
@@ -192,6 +194,8 @@ class Activity:
                     active.add(node.result)
             elif isinstance(op, Attach):
                 self._attaches = True
+            elif isinstance(op, Pack):
+                self.packed[node.operands[0]] = node  # pyright: ignore[reportArgumentType] - a result is no literal
             elif isinstance(op, Write):
                 if op.symbol in active:
                     raise errors.NoGradient.of(errors.LEAF_WRITTEN, node.loc, f"@{op.symbol} is written here: run `lift-state` first")

@@ -456,7 +456,8 @@ def _pull_cell(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None],
         def by_rule(side: Sweep, cts: Sequence[Atom | None]) -> None:
             present = tuple(ct is not None for ct in cts[:outputs])
             rule = Bprop(op.rule, len(node.operands), outputs, present)
-            operands = (*node.operands, *node.results[:outputs], *(ct for ct in cts[:outputs] if ct is not None))
+            read = side.restored(node)
+            operands = (*read.operands, *read.results[:outputs], *(ct for ct in cts[:outputs] if ct is not None))
             pulled: Sequence[Cotangent | None] = side.b.emit_node(rule, operands).results
             pulled = [ct if side.activity.is_active(x) else None for x, ct in zip(node.operands, pulled, strict=True)]
             _hand_over(side, node, op, pulled, cts[:outputs])

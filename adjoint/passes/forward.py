@@ -36,7 +36,7 @@ from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value
 from adjoint.ir.op import NotDifferentiable
 from adjoint.ir.ops.control import Call, Cell, Differentiated, For, If, RegionOp, While
 from adjoint.ir.ops.conversion import Identity
-from adjoint.ir.ops.host import Attach, Hook, Outputs
+from adjoint.ir.ops.host import Attach, Hook, Outputs, Pack
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.types import NamedSizes, StackType, Type
 from adjoint.passes import errors
@@ -114,7 +114,7 @@ def without_hooks(nodes: Sequence[Node]) -> list[Node]:
     for node in nodes:
         b.loc = node.loc
         match node.op:
-            case Attach():
+            case Attach() | Pack():
                 pass
             case Hook() | Outputs():
                 for atom, value in zip(node.operands, node.results, strict=True):

@@ -24,6 +24,7 @@ The rule of its op (`RegionRules`) computes the adjoint of a node with regions; 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from adjoint.foundation.dataclass import dataclass
@@ -32,7 +33,7 @@ from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal, Node, Region, Value, defined, walk
 from adjoint.ir.op import NotDifferentiable, Op
 from adjoint.ir.ops.control import For, If, RegionOp, While
-from adjoint.ir.ops.host import Attach, Callback
+from adjoint.ir.ops.host import Attach, Callback, Pack, Unpack
 from adjoint.ir.ops.stack import Pop
 from adjoint.ir.ops.state import Read
 from adjoint.ir.types import NamedSizes, TensorType, TupleType, Type
@@ -127,9 +128,10 @@ class Sweep:
 
         def pull(side: Sweep, cts: Sequence[Atom | None]) -> None:
             side.locate(node)
+            read = side.restored(node)
             before = len(side.b.nodes)
             try:
-                pulled = node.op.vjp(side.b, node, *cts)
+                pulled = read.op.vjp(side.b, read, *cts)
             except NotDifferentiable as error:
                 raise errors.NoGradient.of(errors.NO_GRADIENT, node.loc, str(error)) from error
             except NamedSizes as error:
@@ -370,6 +372,20 @@ class Sweep:
                 return self.b.emit(If(), count.bit, regions=regions if count.when else regions[::-1], hint="times")
             case _:
                 return count
+
+    # for the rules of ops
+
+    def restored(self, node: Node) -> Node:
+        """Return a node as its gradient is to read it: what a hook unpacks stands in the place of the tensors that it has packed."""
+        pack = self.activity.packed.get(node.results[0]) if self.activity.packed and node.results else None
+        if pack is None:
+            return node
+        assert isinstance(pack.op, Pack)
+        atoms, packed = [*node.operands, *node.results], pack.operands[1:]
+        for place, value in zip(pack.op.places, self.b.emit_node(Unpack(pack.op.symbol), packed).results, strict=True):
+            atoms[place] = value
+        count = len(node.operands)
+        return replace(node, operands=tuple(atoms[:count]), results=tuple(atoms[count:]))
 
     # for the rules of regions
 

@@ -18,7 +18,7 @@ from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Module, Node, walk
 from adjoint.ir.ops.conversion import Examples, Identity
-from adjoint.ir.ops.host import Attach, Hook, Outputs
+from adjoint.ir.ops.host import Attach, Hook, Outputs, Pack
 from adjoint.passes.manager import Pass
 from adjoint.passes.rebuild import Known, Rewriter, became
 
@@ -31,7 +31,7 @@ _MARKS = (Examples, Hook, Outputs)
 
 class _Unhooking(Rewriter):
     def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
-        if isinstance(node.op, Attach):
+        if isinstance(node.op, (Attach, Pack)):
             return ()
         if not isinstance(node.op, _MARKS):
             return None
@@ -40,13 +40,13 @@ class _Unhooking(Rewriter):
 
 @dataclass(frozen=True)
 class Unhook(Pass):
-    """The pass `unhook`: remove the marks for gradients: `hook`, `outputs` and `examples` become identities, `attach!` goes.  Run it after
-    all gradients of the function are taken.
+    """The pass `unhook`: remove the marks for gradients: `hook`, `outputs` and `examples` become identities, `attach!` and `pack!`
+    go.  Run it after all gradients of the function are taken.
     """
 
     name: ClassVar[str] = "unhook"
 
     def on_function(self, function: Function, module: Module) -> Function:
-        if not any(isinstance(node.op, (Attach, *_MARKS)) for node in walk(function.body)):
+        if not any(isinstance(node.op, (Attach, Pack, *_MARKS)) for node in walk(function.body)):
             return function
         return replace(function, body=_Unhooking().body(function.body))

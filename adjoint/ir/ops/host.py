@@ -7,9 +7,10 @@ Emitted by the frontend or the tape; identities that take part in gradients:
     a, b = hook @h(x, y)       the gradient calls `callback! @h` on the cotangents of a and b
     y = outputs @h(y0)         the same for hooks of a cell on the gradients of its result, such as backward pre hooks
     attach! @h(x)              when the cotangent of x is complete, `callback! @h` sees it
+    pack! @h(y, a, b)          the gradient of the op that has computed y reads what `unpack! @h` gives in their place
 
 Emitted where a graph is made fast: `observe!`, a forward hook that is expected to change nothing.
-Emitted by gradients: `callback!`, `backward!` (the backward hooks of a cell), `bprop!` (a cell's own bprop).
+Emitted by gradients: `callback!`, `backward!` (the backward hooks of a cell), `bprop!` (a cell's own bprop), `unpack!`.
 Emitted by both: `apply!`, any Python function on tensors.
 """
 
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
 
-__all__ = ["Apply", "Attach", "Bprop", "Callback", "CellCallback", "GradientHost", "Hook", "NumberAccess", "Observe", "Outputs"]
+__all__ = ["Apply", "Attach", "Bprop", "Callback", "CellCallback", "GradientHost", "Hook", "NumberAccess", "Observe", "Outputs",
+           "Pack", "Unpack"]
 
 _OPERATORS = ("value", "gradient")
 _KINDS = (*_OPERATORS, "tensor", "output")
@@ -116,6 +118,56 @@ class Attach(Op):
 
     def vjp(self, b: Builder, node: Node, *cotangents: Atom | None) -> Sequence[Atom | None]:
         return (None,)
+
+
+@operation
+class Pack(Op):
+    """Gives the tensors that the gradient of an op reads to a hook, which packs them: `pack! @h(y, a, b, places=[0, 1])`.
+
+    operands a result of the op, whose gradient this concerns; then the tensors that are packed
+    places   the place of each packed tensor among the op's operands, followed by its results
+    result   none
+    gradient none of its own: that of the op reads what `unpack! @h` returns in the place of these tensors
+    errors   ValueError when `places` does not fit the operands
+    """
+
+    symbol: str
+    places: tuple[int, ...]
+
+    name: ClassVar[str] = "pack!"
+    variadic: ClassVar[bool] = True
+    effect: ClassVar[Effect] = Effect.HOST
+
+    def infer(self, *operands: Type) -> tuple[Type, ...]:
+        if len(operands) != 1 + len(self.places):
+            raise mistake(self, "places", f"{len(operands) - 1} numbers", self.places)
+        return ()
+
+    def vjp(self, b: Builder, node: Node, *cotangents: Atom | None) -> Sequence[Atom | None]:
+        return tuple(None for _ in node.operands)
+
+
+@operation
+class Unpack(GradientHost):
+    """Asks a hook for tensors that it has packed: `a: f32, b: f32 = unpack! @h(a0, b0)`.
+
+    operands the tensors that `pack! @h` was given
+    result   for each operand what the hook returns in its place, of its type
+    gradient ct, for the operand itself: the hook says which numbers a gradient reads, not what they depend on
+    errors   none
+    """
+
+    symbol: str
+
+    name: ClassVar[str] = "unpack!"
+    variadic: ClassVar[bool] = True
+    effect: ClassVar[Effect] = Effect.HOST
+
+    def infer(self, *operands: Type) -> tuple[Type, ...]:
+        return operands
+
+    def vjp(self, b: Builder, node: Node, *cotangents: Atom | None) -> Sequence[Atom | None]:
+        return cotangents
 
 
 @operation

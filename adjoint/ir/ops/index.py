@@ -51,7 +51,7 @@ OPS = {
         "lgamma digamma trigamma mvlgamma polygamma zeta zeta_derivative igamma igammac igamma_derivative log_beta betainc "
         "betainc_derivative",
     "host":
-        "hook outputs attach! callback! backward! bprop! apply! observe!",
+        "hook outputs attach! pack! unpack! callback! backward! bprop! apply! observe!",
     "indexing":
         "gather gather_gradient scatter_add one_hot iota",
     "linalg":

@@ -19,6 +19,7 @@ from adjoint.runtime.cells.custom_bprop import Rule, WithBprop
 from adjoint.runtime.cells.precision import WithPrecision, in_precision
 from adjoint.runtime.hooks.firing import BACKWARD_PRE, FORWARD, FORWARD_PRE, CallArguments, ForwardKind, GradientKind, fire_always
 from adjoint.runtime.hooks.handles import CellHooks, Slots, subject_of
+from adjoint.runtime.hooks.saved_tensors import saved_tensors_hooks
 from adjoint.runtime.process.tracer import state
 
 __all__ = ["EAGER", "Callee", "Eager", "Moves", "call"]
@@ -28,7 +29,12 @@ _Result = TypeVar("_Result")
 
 
 class Callee(WithBprop, WithPrecision, Protocol):
-    """The attributes of a Cell that a call of it uses (a Protocol, so that this module need not import Cell)."""
+    """The attributes of a Cell that a call of it uses (a Protocol, so that this module need not import Cell).
+
+    _packing  the hooks on the tensors that gradients of ops in construct read; None if it has none
+    """
+
+    _packing: saved_tensors_hooks | None
 
 
 class Moves(Protocol[_Given, _Result]):
@@ -114,6 +120,9 @@ class Eager:
         tape = state.tracer  # read here: a forward pre hook may have switched gradients off
         if tape is None or tape.emits is True:
             return cell.construct(*args, **kwargs) if cell._compute is None else in_precision(cell, cell.construct, args, kwargs)
+        if cell._packing is not None and not (state.packing and state.packing[-1][0] is cell._packing):
+            with cell._packing:
+                return Eager.construct(cell, given)
         hooks = cell._hooks
         hooked = hooks is not None and bool(hooks.backward)
         rule = None if cell.bprop is None else Rule(cell, args, kwargs)

@@ -15,6 +15,7 @@ from adjoint.runtime.cells.inputs import declared
 from adjoint.runtime.cells.precision import cast_parameter, stored
 from adjoint.runtime.cells.values import CellValues
 from adjoint.runtime.hooks.handles import CellHooks, HookHandle, register
+from adjoint.runtime.hooks.saved_tensors import saved_tensors_hooks
 from adjoint.runtime.process import graph_mode
 from adjoint.runtime.process.epoch import epoch
 from adjoint.runtime.process.tracer import emitter, state
@@ -58,6 +59,9 @@ class Cell(CellValues):
 
     _direct: bool = False
     """Fast path: True if an eager call need only call construct: not the first call, no hooks, no `to_float`."""
+
+    _packing: saved_tensors_hooks | None = None
+    """The hooks on the tensors that gradients of ops in construct read; None if it has none."""
 
     is_list: ClassVar[bool] = False
     """True for a Cell that is not called itself, but holds others: `vmap` of it calls one of them for each example."""
@@ -277,6 +281,13 @@ class Cell(CellValues):
         A result other than None takes their place.  Return the handle that removes the hook.
         """
         return register(self._slots().backward, hook_fn)
+
+    def register_saved_tensors_hooks(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        """Run `construct` inside of `saved_tensors_hooks(pack_hook, unpack_hook)`; hooks that were registered before are replaced.
+
+        TypeError if one of them is not callable.
+        """
+        self._packing = saved_tensors_hooks(pack_hook, unpack_hook)
 
     # -- parameters and sub-cells -----------------------------------------------------------------------------------
     def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[tuple[str, Parameter]]:

@@ -16,7 +16,7 @@ from adjoint.ir.op import Op
 from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.control import Call, Differentiated
 from adjoint.ir.ops.fused import Fused
-from adjoint.ir.ops.host import Apply, Attach, Bprop, Callback, CellCallback, Hook, Outputs
+from adjoint.ir.ops.host import Apply, Attach, Bprop, Callback, CellCallback, Hook, Outputs, Pack, Unpack
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.parse import parse_module
 from adjoint.ir.types import TensorType
@@ -131,9 +131,10 @@ def _makers(loaded: Loaded) -> dict[type[Op], Maker]:
 
         return step
 
+    nothing = _each(lambda node, given: ())
     return {
-        Read: read, Write: write, Hook: unchanged, Outputs: unchanged, Attach: _each(lambda node, given: ()),
-        Callback: call, CellCallback: call, Bprop: call, Apply: call,
+        Read: read, Write: write, Hook: unchanged, Outputs: unchanged, Attach: nothing, Pack: nothing,
+        Callback: call, CellCallback: call, Bprop: call, Apply: call, Unpack: call,
         Call: _each(lambda node, given: loaded.run(node.op.symbol, given)),
     }
 

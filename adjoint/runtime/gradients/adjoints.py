@@ -17,7 +17,8 @@ from adjoint.foundation.budget import budget
 from adjoint.foundation.made import count
 from adjoint.ir.core import Function, Node, tensor_type
 from adjoint.ir.op import Op
-from adjoint.ir.ops.host import Bprop, Callback, CellCallback
+from adjoint.ir.ops.conversion import StraightThrough
+from adjoint.ir.ops.host import Bprop, Callback, CellCallback, Unpack
 from adjoint.passes.errors import NoGradient
 from adjoint.runtime.execution.bound_plan import Bound, BoundPlan, Maker
 from adjoint.runtime.execution.planning import planned
@@ -32,6 +33,11 @@ from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
 __all__ = ["Program", "adjoint_makers", "program_for", "tangents_for"]
+
+_CALLS = (Callback, CellCallback, Bprop, Unpack)
+"""The ops by which an adjoint calls hooks and bprops."""
+
+_FOR = StraightThrough()
 
 _PROGRAM, _NODE = 2000, 900
 """Estimated bytes of a program, and of each of its nodes with its step and plan."""
@@ -87,7 +93,7 @@ class Program:
         run         the state of this execution, with the hooks and bprops
         """
         make = maker(self.hosts)
-        bound = BoundPlan(planned(self.function, identities=False), {Callback: make, CellCallback: make, Bprop: make}, sited=False)
+        bound = BoundPlan(planned(self.function, identities=False), dict.fromkeys(_CALLS, make), sited=False)
         return self._with_zeros(bound.quiet.run(self._given(tape, cotangents), run), tape, wanted)
 
     def run_recorded(self, tape: Tape, cotangents: Listed[Tensor]) -> list[Tensor]:
@@ -137,7 +143,7 @@ def adjoint_makers(hosts: dict[str, int]) -> dict[type[Op], Maker]:
     hosts  for the symbol of each hook or bprop, its index in `Run.hosts`
     """
     make = functools.partial(_step, hosts)
-    return {Callback: make, CellCallback: make, Bprop: make}
+    return dict.fromkeys(_CALLS, make)
 
 
 def _step(hosts: dict[str, int], bound: Bound) -> Step:
@@ -267,6 +273,20 @@ def _host(node: Node, position: int) -> Callable[[list[Tensor], Run], Listed[Ten
         case Bprop():
             types = [v.type for v in node.results]
             return lambda given, run: run.hosts[position](op, given, types, loc)
+        case Unpack():
+            types = [tensor_type(x) for x in node.operands]
+
+            def unpack(given: list[Tensor], run: Run) -> Listed[Tensor]:
+                found = run.hosts[position].unpacked(types, loc)
+                if run.tape is None:
+                    return found
+                # Inside of another gradient what is unpacked stands for what was packed.
+                results = [wrap(x.type, x.memory) for x in found]
+                for x, own, result in zip(given, found, results, strict=True):
+                    run.tape.record(_FOR, (x, own), (result,))
+                return results
+
+            return unpack
         case _:
             raise AssertionError(op)
 

@@ -21,7 +21,7 @@ from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.cells.nested_gradients import gradients_like
 from adjoint.runtime.gradients.adjoints import gradients
 from adjoint.runtime.gradients.argument_copy import ArgumentCopy
-from adjoint.runtime.gradients.tape import Tape
+from adjoint.runtime.gradients.tape import Tape, new_tape
 from adjoint.runtime.process import graph_mode
 from adjoint.runtime.process.jitted import MARK, parsed_function
 from adjoint.runtime.process.tracer import check_gradients, not_recording, set_tracer, state
@@ -128,7 +128,7 @@ def differentiate(
             return found
     fn = graph_mode.of_function(fn)
     outer: Tape | None = tracer  # pyright: ignore[reportAssignmentType] - what records is a Tape
-    tape = outer if outer is not None else Tape()
+    tape = outer if outer is not None else new_tape()
     depth = tape.depth
     try:
         state.tracer = tape

@@ -96,6 +96,10 @@ class PausedTape:
         """Return None: nothing is recorded, so no location is needed."""
         return None
 
+    def packing(self, hooks: Any) -> PausedTape:
+        """Return this tape, inside of `saved_tensors_hooks`: it records nothing whose gradient could read a tensor."""
+        return self
+
     def record(self, op: Op, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
         """Do nothing, where a tape records an op that has run: its results are constants."""
 

@@ -32,7 +32,7 @@ from adjoint.runtime.gradients.grad import (
     recorded,
     with_parameters,
 )
-from adjoint.runtime.gradients.tape import Tape
+from adjoint.runtime.gradients.tape import Tape, new_tape
 from adjoint.runtime.gradients.trie import TrieStep
 from adjoint.runtime.process.tracer import check_gradients, set_tracer, state
 from adjoint.runtime.tensor.filled import zeros
@@ -199,7 +199,7 @@ def _on_tape(fn: Any, args: tuple[Any, ...], positions: Sequence[int], weights: 
     Return the tape, what is known of the run, its result, the tensors in it that are differentiated, and True if the tape is new.
     """
     outer: Tape | None = state.tracer  # pyright: ignore[reportAssignmentType] - what records is a Tape
-    tape = outer if outer is not None else Tape()
+    tape = outer if outer is not None else new_tape()
     depth = tape.depth
     try:
         state.tracer = tape

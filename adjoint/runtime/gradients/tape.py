@@ -27,6 +27,7 @@ from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any, Literal
 
+from adjoint.foundation import collector
 from adjoint.foundation.budget import budget
 from adjoint.foundation.diagnostics import Loc, Within, is_ours, within
 from adjoint.foundation.ownership import OF_VARIABLE
@@ -41,13 +42,15 @@ from adjoint.runtime.cells.custom_bprop import Rule
 from adjoint.runtime.execution.recording import Recording
 from adjoint.runtime.gradients.extended import Extended
 from adjoint.runtime.gradients.path import Path
-from adjoint.runtime.gradients.trie import STEP_BYTES, CellCall, Chain, TrieStep, trie
+from adjoint.runtime.gradients.trie import STEP_BYTES, CellCall, Chain, PackStep, TrieStep, trie
 from adjoint.runtime.hooks.firing import GradientKind
 from adjoint.runtime.hooks.handles import TensorHooks
+from adjoint.runtime.hooks.saved_tensors import Packed, saved_tensors_hooks
 from adjoint.runtime.process.location import receiver, user_frame, user_location
+from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
-__all__ = ["Tape"]
+__all__ = ["PackingTape", "Tape", "new_tape"]
 
 _frame, _new = sys._getframe, object.__new__
 
@@ -377,6 +380,10 @@ class Tape:
                         sources[i] = x.type
         return tuple(sources)
 
+    def packing(self, hooks: saved_tensors_hooks) -> PackingTape:
+        """Return the tape that takes the place of this one inside of `saved_tensors_hooks`."""
+        return PackingTape(self, hooks)
+
     # -- whole pieces -----------------------------------------------------------------------------------------------
     def extend(self, recording: Recording, operands: Sequence[Tensor], made: Sequence[Tensor | None]) -> Extended | None:
         """Record consecutive ops that one C call has run, as if they were recorded one after the other.
@@ -690,6 +697,76 @@ class Tape:
             if slot >= 0:
                 outside[i] = self._renamed(results[i])
         return outside
+
+
+class PackingTape(Tape):
+    """Takes the place of a tape inside of `saved_tensors_hooks`: after each op that it records, a hook gets what the op's gradient reads.
+
+    It has the attributes of that tape: what one of them records the other has recorded.
+    """
+
+    __slots__ = ("_active", "_hooks")
+
+    def __init__(self, tape: Tape, hooks: saved_tensors_hooks):
+        self.__dict__ = tape.__dict__
+        self._hooks = hooks
+        self._active: Any = None
+
+    def record(self, op: Op, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
+        """Record an op as a tape does, and pack what its gradient reads."""
+        before = self.at
+        super().record(op, operands, results)
+        if self.at is not before:
+            self._pack(tuple([i for i, x in enumerate(operands) if "literal" in x.__dict__]))
+
+    def extend(self, recording: Recording, operands: Sequence[Tensor], made: Sequence[Tensor | None]) -> None:
+        """Record consecutive ops that one C call has run, one after the other: what was not kept is computed again."""
+        memories = recording.compute([x.memory for x in operands]) if None in made else ()
+        values = [*operands, *[wrap(recording.types[i], memories[i]) if x is None else x for i, x in enumerate(made, len(operands))]]
+        around, number = self.site, len(operands)
+        for each in recording.ops:
+            results = values[number : number + len(each.types)]
+            number += len(each.types)
+            if not isinstance(each.op, NoGrad):
+                self.site = each.site or around
+                self.record(each.op, [values[i] for i in each.operands], results)
+        self.site = around
+
+    def leave(self, results: Sequence[Tensor], rule: Rule | None) -> list[Tensor]:
+        """Record that a cell is left as a tape does, and pack what a `bprop` of its own reads."""
+        outside = super().leave(results, rule)
+        if rule is not None and self.at.node is not None:
+            self._pack(())
+        return outside
+
+    def _pack(self, numbers: tuple[int, ...]) -> None:
+        """Give the tensors that the gradient of the last recorded op reads to the pack hook.
+
+        numbers  the places of operands that are numbers of Python
+        """
+        key = ("pack", numbers)
+        step = self.at.children.get(key)
+        if step is None:
+            # Imported with the first step, not with the package.
+            with collector.paused():
+                from adjoint.runtime.gradients.packing import Active, pack_step
+
+            path = self.path()
+            self._active = self._active or Active()
+            step = pack_step(path, self._active.of(path), numbers)
+            self._grow(key, step)
+        else:
+            self.at = step
+        assert isinstance(step, PackStep)
+        if step.saved and step.node is not None:
+            tensors = [wrap(x.type, x.memory) for x in [self.values[slot] for slot in step.saved]]
+            self.hosts.append(None)  # if the hook raises, later hosts keep their places
+            self.hosts[-1] = Packed(self._hooks, tensors, f"what the gradient of {step.node.op.symbol.rpartition('.')[0]} reads")
+
+
+def new_tape() -> Tape:
+    """Return a tape for a gradient that is not inside of another one; inside of `saved_tensors_hooks` it packs what gradients read."""
+    return Tape().packing(state.packing[-1][0]) if state.packing else Tape()
 
 
 def _alias_op(kind: str | GradientKind, title: str, loc: Loc, path: Path) -> tuple[Op, str]:

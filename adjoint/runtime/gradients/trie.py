@@ -13,7 +13,7 @@ from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.hooks.firing import GradientKind
 from adjoint.runtime.hooks.handles import ids
 
-__all__ = ["STEP_BYTES", "CellCall", "Chain", "EnterStep", "LeaveStep", "TrieStep", "trie"]
+__all__ = ["STEP_BYTES", "CellCall", "Chain", "EnterStep", "LeaveStep", "PackStep", "TrieStep", "trie"]
 
 STEP_BYTES = 850
 """The estimated bytes in memory of one step (recorded event), with its key and its IR."""
@@ -81,6 +81,19 @@ class LeaveStep(TrieStep):
     def __init__(self, parent: TrieStep, node: Node, entered: EnterStep):
         super().__init__(parent, node, node.results)
         self.entered = entered
+
+
+class PackStep(TrieStep):
+    """The step of the trie for giving the tensors that the gradient of the op before it reads to a hook, which packs them.
+
+    saved  the slots (numbers on a tape) of these tensors; empty if there are none, and then there is no node
+    """
+
+    __slots__ = ("saved",)
+
+    def __init__(self, parent: TrieStep, node: Node | None, saved: tuple[int, ...], hosts: tuple[str, ...]):
+        super().__init__(parent, node, (), hosts)
+        self.saved = saved
 
 
 class Chain:

@@ -229,7 +229,7 @@ class AnySize:
         outline = mapped(known.outline, functools.partial(with_numbers, sizes))
         graph = SizedGraph(known.graph, sizes, self._derived)
         return Lowered(graph, known.guards, outline, known.written, known.decisions, known.sites, known.begun,
-                       known.rewritten), alone
+                       known.rewritten, packs=known.packs), alone
 
 
 _Derived = dict[Hashable, "tuple[Graph, Function, Inferences] | None"]

@@ -120,6 +120,8 @@ def joint_gradient(lowered: Lowered, template: Template, of: GradientOf) -> Join
         return "Python makes its result"
     if lowered.written:
         return "an argument is written in place"
+    if lowered.packs:
+        return "hooks pack what it reads"
     if lowered.exact:
         return "Python needs to know a size that values decide"
     if not runs_alone(general):

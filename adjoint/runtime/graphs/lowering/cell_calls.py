@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from adjoint.foundation.diagnostics import CompileError, Within
@@ -54,9 +54,9 @@ class CellCalls:
     """
 
     def __init__(self, regions: Regions, symbols: Symbols, values: Values, guards: Guards, objects: PythonObjects,
-                 hosts: Hosts, hooks: ForwardHooks, assumptions: Assumptions, frontend: Lowerer):
+                 hosts: Hosts, hooks: ForwardHooks, assumptions: Assumptions, frontend: Lowerer, packing: Callable[[object], object]):
         self.regions, self.symbols, self.values, self.guards, self.objects = regions, symbols, values, guards, objects
-        self.hosts, self.hooks, self.assumptions, self.frontend = hosts, hooks, assumptions, frontend
+        self.hosts, self.hooks, self.assumptions, self.frontend, self.packing = hosts, hooks, assumptions, frontend, packing
         self.sites: dict[Value, CellSite] = {}
         self._count = 0
 
@@ -128,6 +128,8 @@ class LoweredCall:
         given  the arguments of the call, as (positional, keyword)
         """
         self._read(cell)
+        if cell._packing is not None:
+            self._calls.packing(cell._packing)
         self._mark(BEFORE_CONSTRUCT)
         loc, ruled = self._regions.loc, cell.bprop is not None
         entering = inputs(*given, ruled, DYNAMIC)
@@ -171,7 +173,7 @@ class LoweredCall:
         if self._calls.objects.is_library(type(cell).construct):
             self._calls.guards.of_cell(cell)
         self._calls.guards.of_outcome(type, (cell,))
-        for name in ("construct", "bprop", "_compute", "_result"):
+        for name in ("construct", "bprop", "_compute", "_result", "_packing"):
             self._calls.guards.of_attribute(cell, name)
 
     def _inside(self, cell: Cell, given: CallArguments, entering: Sequence[Any], operands: list[Atom]) -> _Inside:

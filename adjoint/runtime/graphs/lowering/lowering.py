@@ -78,16 +78,17 @@ class Lowered:
     rewritten  the tensors from outside of the graph that it writes
     counted    the sizes that values decide, in the order of the calls that need them
     exact      True if it is for these numbers only, since Python needs to know them
+    packs      True if `saved_tensors_hooks` are entered in it: only a tape knows what gradients read, so the function itself runs
     """
 
     def __init__(
         self, graph: Graph, guards: Guards, outline: Any, written: tuple[int, ...], decisions: dict[Any, Any], sites: dict[str, Any],
         begun: Begun, rewritten: Sequence[Tensor], counted: Sequence[CountedSize] = (),
-        exact: bool = False,
+        exact: bool = False, packs: bool = False,
     ):
         self.graph, self.guards, self.outline, self.written = graph, guards, outline, written
         self.decisions, self.sites, self.begun, self.rewritten = decisions, sites, begun, rewritten
-        self.counted, self.exact = counted, exact
+        self.counted, self.exact, self.packs = counted, exact, packs
 
     def _repr_html_(self) -> str:
         """Return the IR of the graph as HTML; notebooks show it."""
@@ -319,7 +320,7 @@ class Lowering:
     emits: Literal[True] = True
 
     def __init__(self, subject: Subject, assumptions: Assumptions, restless: bool):
-        self._subject, self._assumptions = subject, assumptions
+        self._subject, self._assumptions, self._packs = subject, assumptions, False
         regions = self._regions = Regions(subject.loc)
         regions.restless = restless
         made = self._made = Made()
@@ -340,7 +341,8 @@ class Lowering:
         objects = self._objects = PythonObjects(regions, made, guards)
         instances = LibraryInstances(owner, regions, values, hosts, operations, made, reads, frontend)
         forward_hooks = ForwardHooks(regions, values, hosts, guards, assumptions, frontend.aliases)
-        cells = self._cells = CellCalls(regions, symbols, values, guards, objects, hosts, forward_hooks, assumptions, frontend)
+        cells = self._cells = CellCalls(
+            regions, symbols, values, guards, objects, hosts, forward_hooks, assumptions, frontend, self.packing)
         gradients = Gradients(owner, regions, symbols, values, guards, frontend)
         batches = Batches(regions, values, frontend)
 
@@ -367,6 +369,11 @@ class Lowering:
     def loc(self) -> Loc:
         """The line of the user's program that is being made into nodes."""
         return self._regions.loc
+
+    def packing(self, hooks: object) -> Lowering:
+        """Note that `saved_tensors_hooks` are entered, and return this object."""
+        self._packs = True
+        return self
 
     def trains_with(self, part: weakref.ref[Any], attribute: str) -> None:
         """Note that the graph uses an optimiser or a loss scaler, which has its number of steps, or its scale, as this attribute."""
@@ -448,7 +455,7 @@ class Lowering:
         sites = {**self._cells.sites, **{new: self._cells.sites[old] for new, old in cells.items() if old in self._cells.sites}}
         graph = Graph(module, subject.symbol, symbols.tensors, symbols.hosts, sites, tuple(self._made.cells))
         return Lowered(graph, self.guards, outline, written, self._assumptions.taken, self._assumptions.sites, self.python.begun(),
-                       symbols.rewritten(), tuple(self._assumptions.counted), subject.counts.exact)
+                       symbols.rewritten(), tuple(self._assumptions.counted), subject.counts.exact, self._packs)
 
     def end(self) -> None:
         """Drop the parts when the graph is made, so that cells and other objects are freed at once.  Nothing can be lowered afterwards.

@@ -14,6 +14,7 @@ from adjoint.runtime.graphs.lowering.changes import AtomPlace, CellsPlace
 from adjoint.runtime.graphs.lowering.graph_values import GraphTensor
 from adjoint.runtime.graphs.lowering.made import Made
 from adjoint.runtime.graphs.lowering.regions import Regions
+from adjoint.runtime.hooks.saved_tensors import saved_tensors_hooks
 from adjoint.runtime.memory.finite_results import finite_ok
 from adjoint.runtime.process import context, jitted
 from adjoint.runtime.tensor import generator, random
@@ -53,10 +54,10 @@ class PythonObjects:
         return isinstance(x, Cell) and self.is_library(getattr(type(x), "__getitem__", None)) and hasattr(type(x), "__iter__")
 
     def is_region(self, x: object) -> bool:
-        """Return True for a `_no_grad()` or a `watch.finite_ok()`: the frontend enters it, as a context manager, while it runs the
-        statements inside.
+        """Return True for a `_no_grad()`, a `watch.finite_ok()` or `saved_tensors_hooks`: the frontend enters it, as a context manager,
+        while it runs the statements inside.
         """
-        return isinstance(x, (no_grad, finite_ok))
+        return isinstance(x, (no_grad, finite_ok, saved_tensors_hooks))
 
     def is_library(self, function: object) -> bool:
         """Return True for a function, class, module or object of this package: its Python code runs unparsed, on values of the graph."""

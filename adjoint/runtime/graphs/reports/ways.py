@@ -116,10 +116,12 @@ COUNTS = Reason("counted size", "values decide a size in it, and {}", "Call what
 RECORDED_WITH_HOOKS = Reason("recorded with hooks", "a gradient is taken of what calls it, and forward hooks run in it",
                              "Put the call that takes the gradient under `jit` too.")
 
+PACKS = Reason("saved tensors", "hooks pack the tensors that gradients read, which only a tape knows",
+               "Take the hooks away when nothing is to be seen: `saved_tensors_hooks` are for looking.")
 NOT_PARSED = Reason("not parsed", "the function of one example is not run as a graph: {}")
 
 REASONS = (NONE, FIRST_CALLS, WRITTEN, SHARED, RESULT, CODE_OF_THE_USER, NOT_OPTIMISED, WAITING_HOOK, RECORDED_AROUND, NEEDS_TAPE,
-           SIZE_ONCE, HOOK_CHANGES, OFTEN_LEFT, ALWAYS_CALLED, NOT_OBSERVABLE, COUNTS, RECORDED_WITH_HOOKS, NOT_PARSED)
+           SIZE_ONCE, HOOK_CHANGES, OFTEN_LEFT, ALWAYS_CALLED, NOT_OBSERVABLE, COUNTS, RECORDED_WITH_HOOKS, PACKS, NOT_PARSED)
 
 # -- causes ----------------------------------------------------------------------------------------------------------------
 FIRST = Cause("first call", "The function has no graph yet.")
