@@ -291,8 +291,8 @@ def test_what_is_wrong_with_gradients() -> None:
     assert optimizer.global_step.tolist() == [1]
 
 
-def test_names_of_the_network_are_left_alone() -> None:
-    """If an optimiser is an attribute of a cell, its own parameters get the prefix, the network's do not."""
+def test_names_of_an_optimiser_that_a_cell_holds() -> None:
+    """All its Parameters get the prefix, the network's too, as in MindSpore: checkpoints have these names."""
     class Trained(nn.Cell):
         def __init__(self) -> None:
             super().__init__()
@@ -300,7 +300,7 @@ def test_names_of_the_network_are_left_alone() -> None:
             self.optimizer = Momentum(self.net.trainable_params(), 0.1, 0.9)
 
     names = [p.name for p in Trained().get_parameters()]
-    assert names[:2] == ["net.weight", "net.bias"]
+    assert names[:2] == ["optimizer.net.weight", "optimizer.net.bias"]
     assert {"optimizer.momentum", "optimizer.global_step", "optimizer.moments.net.weight"} < set(names)
 
 

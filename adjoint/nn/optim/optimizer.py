@@ -321,15 +321,6 @@ class Optimizer(Cell):
         setattr(self, name, made)
         return made
 
-    def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
-        """Add `prefix` to the names of the optimiser's own parameters; the network's keep theirs."""
-        if not isinstance(prefix, str):
-            raise TypeError(f"For 'update_parameters_name', the argument 'prefix' must be a str, but got {type(prefix).__name__}.")
-        others = {id(p) for p in self._parameters}
-        for parameter in self.get_parameters(recurse):
-            if id(parameter) not in others:
-                parameter.name = prefix + parameter.name
-
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if self._direct and state.tracer is None and not (graph_mode.mode and not state.eager):
             in_use(self, "global_step")
