@@ -15,14 +15,16 @@ import adjoint
 from adjoint.ir.core import Value, walk
 from adjoint.ir.parse import parse_module
 from adjoint.passes import schedule
+from adjoint.passes.activity import differentiable
 from adjoint.passes.batch import depending
 from adjoint.passes.manager import Pass, passes
 from adjoint.passes.optimising import optimised_alike, parameters_among, why_not_alike
 from adjoint.passes.order import reads_survive
+from adjoint.passes.reads import read_by_gradient
 from adjoint.passes.schedule import FUSED, LIFTED_GRADIENT, PARTS, SCHEDULES, SIZED
 
 PACKAGE = Path(adjoint.__file__).parent
-DECIDING = {optimised_alike, why_not_alike, parameters_among, reads_survive, depending}
+DECIDING = {optimised_alike, why_not_alike, parameters_among, reads_survive, depending, differentiable, read_by_gradient}
 """What is asked, and what runs a schedule as far as it decides that."""
 
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Listed
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 from adjoint.foundation.dataclass import dataclass
 from adjoint.foundation.diagnostics import InternalError
@@ -54,7 +54,7 @@ from adjoint.runtime.tensor.tensor import Tensor, constant
 
 _new = object.__new__
 
-__all__ = ["Bound", "Faster", "Form", "Maker", "BoundPlan", "computing"]
+__all__ = ["AtOnce", "Bound", "Faster", "Form", "Maker", "BoundPlan", "computing"]
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,8 @@ class BoundPlan:
     faster  the function that runs instead when nothing is recorded or logged; None if there is none
     hosts   makes, for each execution of the faster function, the Python functions that its host calls call; None if there are none
     call    the source text before and after the execution, for a function that does a whole call; None if no such function is wanted
+    at_once makes the object that runs and records the whole function by one call on a tape, None if there is no such object; it is called
+        when the function has run on a tape several times
 
     call_function  does a whole call in which nothing is recorded or logged: it takes the caller's arguments and returns the caller's
         result, or NOT_RUN if it may not run on these arguments now.  None until it has been made
@@ -126,16 +128,16 @@ class BoundPlan:
     def __init__(
         self, plan: Plan | Callable[[], Plan], makers: Mapping[type[Op], Maker], state: Mapping[str, Tensor] = MappingProxyType({}), *,
         explanations: Explanations = MappingProxyType({}), sited: bool = True, faster: Faster | None = None,
-        hosts: Callable[[], Listed[Any]] | None = None, call: CallText | None = None,
+        hosts: Callable[[], Listed[Any]] | None = None, call: CallText | None = None, at_once: Callable[[], AtOnce | None] | None = None,
     ):
         self._plan, self.makers, self.state, self.explanations = plan, makers, state, explanations
-        self.sited, self._faster, self._hosts, self._call = sited, faster, hosts, call
+        self.sited, self._faster, self._hosts, self._call, self._at_once = sited, faster, hosts, call, at_once
         self.call_function: Callable[..., Any] | None = None
         self._recorded: Callable[..., Any] | None = None
         self._quiet: Runnable | None = None
         self._fastest: Runnable | None = None
         self._emitting: Form | None = None
-        self._recording: Form | None = None
+        self._recording: Form | _OnTape | None = None
 
     @property
     def plan(self) -> Plan:
@@ -247,18 +249,20 @@ class BoundPlan:
         """The object that adds the plan's ops as nodes to the graph that this thread is making, instead of computing them; it is made at
         the first use.
         """
-        return self._emitting or self._form("_emitting", self.plan, recording=True, emitting=True)
+        # No lock: two threads may both make a form, and one is kept.  At a fork another thread could hold a lock.
+        form = self._emitting
+        if form is None:
+            form = self._emitting = _Binder(self, self.plan, recording=True, emitting=True).form()
+        return form
 
     @property
-    def recording(self) -> Form:
+    def recording(self) -> Form | _OnTape:
         """The object by which the plan runs on a tape: every value is a tensor, and every node is recorded.  It is made at the first use.
         """
-        return self._recording or self._form("_recording", self.plan, recording=True)
-
-    def _form(self, name: str, plan: Plan, **kind: bool) -> Form:
-        # No lock: two threads may both make a form, and one is kept.  At a fork another thread could hold a lock.
-        form = _Binder(self, plan, **kind).form()
-        setattr(self, name, form)
+        form = self._recording
+        if form is None:
+            form = _Binder(self, self.plan, recording=True).form()
+            form = self._recording = form if self._at_once is None else _OnTape(form, self._at_once)
         return form
 
 
@@ -318,6 +322,42 @@ class Form:
         if made is not None or self.run_of_its_own:
             return made
         return call_function(self.run, self.takes, len(self.results), call, fits, hosts)
+
+
+class AtOnce(Protocol):
+    """The protocol of an object that runs and records a function by one call on a tape (`graphs.running.at_once`)."""
+
+    def run(self, arguments: Listed[Tensor], run: Run) -> list[Tensor] | None:
+        """Return the results; None, with nothing done, if the function has to run node by node."""
+        ...
+
+
+class _OnTape:
+    """Runs a plan on a tape: by one call if that can be done, otherwise node by node.
+
+    form  runs it node by node
+    make  makes the object that runs it by one call
+    """
+
+    def __init__(self, form: Form, make: Callable[[], AtOnce | None]):
+        self.form, self.takes, self.results = form, form.takes, form.results
+        self._make: Callable[[], AtOnce | None] | None = make
+        self._at_once: AtOnce | None = None
+        self._runs = 0
+
+    def run(self, arguments: Listed[Tensor], run: Run) -> list[Tensor]:
+        """Run the plan on tensors, and return its results."""
+        if run.plain:
+            if (at_once := self._at_once) is not None and (results := at_once.run(arguments, run)) is not None:
+                return results
+            self._runs += 1
+            if self._runs == _SEVERAL and (make := self._make) is not None:
+                self._at_once, self._make = make(), None
+        return self.form.run(arguments, run)
+
+
+_SEVERAL = 3
+"""After how many runs on a tape it is tried to run a plan by one call: many run once or twice."""
 
 
 class _Binder:

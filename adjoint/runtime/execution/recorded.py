@@ -11,7 +11,8 @@ piece is one entry, which is replaced by the entries of its launches if the log 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,14 +21,14 @@ from adjoint.ir.ops.conversion import StopGradient
 from adjoint.ir.plan import Slot, Straight, aliases
 from adjoint.ir.types import TensorType
 from adjoint.runtime.execution.checks import Explanations
-from adjoint.runtime.execution.recording import RecordedOp, Recording
+from adjoint.runtime.execution.recording import Crossing, RecordedOp, Recording
 from adjoint.runtime.execution.run import Run, Step, is_constant
 from adjoint.runtime.execution.tables import table_step
 from adjoint.runtime.memory.machine import Memory
 from adjoint.runtime.memory.tuning import tuning
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
-__all__ = ["recorded_piece"]
+__all__ = ["Boundary", "OneCall", "recorded_piece"]
 
 
 def recorded_piece(
@@ -43,7 +44,7 @@ def recorded_piece(
     explanations  the functions that raise the exceptions of checks, by symbol
     alone     the step that runs and records the launches one by one, for the first run and for ops without kernels
     """
-    one_call: _OneCall | None = None
+    one_call: OneCall | None = None
     reached = False
 
     def recorded(values: list[Any], run: Run) -> None:
@@ -53,14 +54,20 @@ def recorded_piece(
             alone(values, run)
             return
         if one_call is None:
-            one_call = _OneCall(piece, operands, slots, sites, explanations)
+            one_call = OneCall(piece, operands, slots, sites, explanations)
         if not one_call.run(values, run):
             alone(values, run)
 
     return recorded
 
 
-class _OneCall:
+Boundary = tuple[int, tuple[int, ...], str | None, "Node | None"]
+"""Where a cell is entered or left between launches: the index of the launch that comes next, the positions of the values that cross, the
+name of the cell if it is entered, and the node whose location is recorded.
+"""
+
+
+class OneCall:
     """Runs a straight piece by one C call, and records it.
 
     piece         the piece
@@ -68,6 +75,7 @@ class _OneCall:
     slots         the slots of the plan, by position
     sites         for each op, the node whose location is recorded
     explanations  the functions that raise the exceptions of failed checks, by symbol
+    boundaries    where cells are entered and left in the piece, in order
     positions     the positions of the operands from outside, then of all results, in the order in which the Recording numbers them
     made          made for one set of values to keep, `recording.kept`: that set; the step that computes the piece and keeps them, None if
         an op has no kernel; and for each result its position, -1 if it is not kept
@@ -76,20 +84,26 @@ class _OneCall:
 
     def __init__(
         self, piece: Straight, operands: Sequence[tuple[int, ...]], slots: Sequence[Slot], sites: Sequence[Node | None],
-        explanations: Explanations,
+        explanations: Explanations, boundaries: Sequence[Boundary] = (),
     ):
         self.piece, self.operands, self.explanations = piece, operands, explanations
         self.freed = tuple(slot for launch in piece.launches for slot in launch.freed)
         self.results = [slot for launch in piece.launches for slot in launch.results]
         own = {*self.results}
-        self.outside = list(dict.fromkeys(i for given in operands for i in given if i not in own))
+        crossing = [crossed for _, crossed, _, _ in boundaries]
+        self.outside = list(dict.fromkeys(i for given in (*operands, *crossing) for i in given if i not in own))
         self.positions = [*self.outside, *self.results]
         self.slots = {position: slots[position] for position in self.positions}
         number = {position: i for i, position in enumerate(self.positions)}
-        self.recording = Recording(
-            [_tensor_type(slots[i]) for i in self.outside],
-            [RecordedOp(launch.node.op, tuple(number[i] for i in given), tuple(map(tensor_type, launch.node.results)), site)
-             for launch, given, site in zip(piece.launches, operands, sites, strict=True) if launch.results])
+        steps: list[RecordedOp | Crossing] = []
+        left = deque(boundaries)
+        for index, (launch, given, site) in enumerate(zip(piece.launches, operands, sites, strict=True)):
+            steps += _crossings(left, index, number)
+            if launch.results:
+                types = tuple(map(tensor_type, launch.node.results))
+                steps.append(RecordedOp(launch.node.op, tuple(number[i] for i in given), types, site))
+        steps += _crossings(left, len(piece.launches), number)
+        self.recording = Recording([_tensor_type(slots[i]) for i in self.outside], steps)
         self.made: tuple[frozenset[int] | None, Step | None, tuple[int, ...]] = None, None, ()
         self.round = 0
 
@@ -141,7 +155,7 @@ class _Logged:
     extended  the record of the piece on the tape; None if there is no tape, or if the tape has all results
     """
 
-    def __init__(self, one_call: _OneCall, given: Sequence[Memory], made: Sequence[Tensor | None], tape: Any, extended: Any):
+    def __init__(self, one_call: OneCall, given: Sequence[Memory], made: Sequence[Tensor | None], tape: Any, extended: Any):
         self.one_call, self.given, self.made, self.tape, self.extended = one_call, given, made, tape, extended
 
     def entries(self) -> Iterator[tuple[Tensor, ...]]:
@@ -165,6 +179,13 @@ class _Logged:
             memories = recording.compute(self.given)
             values = [wrap(recording.types[i], memories[i]) if x is None else x for i, x in enumerate(values)]
         return values[first:]
+
+
+def _crossings(boundaries: deque[Boundary], index: int, number: Mapping[int, int]) -> Iterator[Crossing]:
+    """Take the boundaries before the launch number `index`, and yield them with the numbers of a Recording in the place of positions."""
+    while boundaries and boundaries[0][0] == index:
+        _, crossed, title, site = boundaries.popleft()
+        yield Crossing(tuple([number[i] for i in crossed]), title, site)
 
 
 def _tensor_type(slot: Slot) -> TensorType:

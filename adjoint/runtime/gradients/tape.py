@@ -39,7 +39,7 @@ from adjoint.ir.types import TensorType
 from adjoint.runtime.cells.calling import Eager
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.cells.custom_bprop import Rule
-from adjoint.runtime.execution.recording import Recording
+from adjoint.runtime.execution.recording import Crossing, Recording
 from adjoint.runtime.gradients.extended import Extended
 from adjoint.runtime.gradients.path import Path
 from adjoint.runtime.gradients.trie import STEP_BYTES, CellCall, Chain, PackStep, TrieStep, trie
@@ -404,16 +404,22 @@ class Tape:
         else:
             self.at = chain.end
         first, given, whole = len(values), len(operands), True
-        for number in chain.values:
+        for number, known in zip(chain.values, chain.known, strict=True):
             if number < given:
-                self._place(operands[number])
+                x = operands[number]
+                if known:
+                    self._place(x)
+                    continue
+                x = wrap(x.type, x.memory)
             else:
                 x = made[number - given]
                 if x is None:
                     whole = False
-                else:
-                    slots[id(x)] = len(values)
-                values.append(x)  # pyright: ignore[reportArgumentType] - a tensor stands there before it is read, by `fill`
+                elif not known:
+                    x = wrap(x.type, x.memory)  # the program may write the object that it has
+            if x is not None:
+                slots[id(x)] = len(values)
+            values.append(x)  # pyright: ignore[reportArgumentType] - a tensor stands there before it is read, by `fill`
         if whole:
             return None
         extended = Extended(first, recording, chain, [x.memory for x in operands])
@@ -429,9 +435,24 @@ class Tape:
         start, around, first = self.at, self.site, len(self.values)
         slots = [source if isinstance(source, int) else None for source in sources]
         filled: list[int] = []
+        entered: list[list[tuple[int, int]]] = []
         try:
-            for each in recording.ops:
+            for each in recording.steps:
                 number = len(slots)
+                if isinstance(each, Crossing):
+                    self.site = each.site
+                    if each.title is not None:
+                        entered.append([(i, slot) for i in each.values if (slot := slots[i]) is not None])
+                        self._go_into(each, place, [slots[i] for i in each.values])
+                    else:
+                        self._go_out([slots[i] for i in each.values])
+                        for i, slot in entered.pop():
+                            slots[i] = slot
+                    for i in each.values:
+                        if slots[i] is not None:
+                            slots[i] = first + len(filled)
+                            filled.append(i)
+                    continue
                 if isinstance(each.op, NoGrad) or all(slots[i] is None for i in each.operands):
                     slots += [None] * len(each.types)  # a constant
                     continue
@@ -454,12 +475,41 @@ class Tape:
             raise
         finally:
             self.site = around
-        chain = Chain(self.at, tuple(filled))
+        last = {slot: i for i, slot in enumerate(slots)}
+        chain = Chain(self.at, tuple(filled), tuple([first + slot in last for slot in range(len(filled))]))
         if start.chains is None:
             start.chains = {}
         start.chains[key] = chain
         budget.charge(chain.nbytes)
         return chain
+
+    def _go_into(self, crossing: Crossing, place: int | None, slots: Sequence[int | None]) -> None:
+        """Record that a cell without backward hooks and without a `bprop` is entered, as `enter` does.
+
+        place  the instruction of the user's program that is running, for a crossing without a site
+        slots  the slots of its arguments; None for those that the tape does not know
+        """
+        assert crossing.title is not None
+        key = ("enter", crossing.site or place, crossing.title, False, False, tuple([-1 if slot is None else slot for slot in slots]))
+        step = self._step(key)
+        if step is None:
+            path, (loc, code) = self.path(), self._line()
+            known = [slot for slot in slots if slot is not None]
+            self._grow(key, path.entered(crossing.title, known, hooked=False, ruled=False, loc=loc, owner=code))
+        else:
+            self.at = step
+
+    def _go_out(self, slots: Sequence[int | None]) -> None:
+        """Record that the cell entered last is left, as `leave` does.
+
+        slots  the slots of its results; None for those that the tape does not know
+        """
+        key = ("exit", tuple([-1 if slot is None else slot for slot in slots]))
+        step = self._step(key)
+        if step is None:
+            self._grow(key, self.path().left([slot for slot in slots if slot is not None]))
+        else:
+            self.at = step
 
     def _go(
         self, op: Op, place: Any, sources: tuple[int | TensorType, ...], operands: Sequence[Any], outside: Sequence[TensorType],

@@ -100,14 +100,16 @@ class Chain:
     """A shortcut over several steps (recorded events) of the trie: those of ops that one C call runs, which a tape then takes at once.
 
     end     the last of these steps
-    values  for each slot (value number) that they fill, the number of the value in the Recording
+    values  for each slot (value number) that they fill, the number of the value in the Recording.  A value has several slots if it enters
+        or leaves cells
+    known   for each of these slots, True if it is the one of the tensor object that the program has; others are names inside of cells
     """
 
-    __slots__ = ("end", "nbytes", "values")
+    __slots__ = ("end", "known", "nbytes", "values")
 
-    def __init__(self, end: TrieStep, values: tuple[int, ...]):
-        self.end, self.values = end, values
-        self.nbytes = _CHAIN_BYTES + 8 * len(values)
+    def __init__(self, end: TrieStep, values: tuple[int, ...], known: tuple[bool, ...]):
+        self.end, self.values, self.known = end, values, known
+        self.nbytes = _CHAIN_BYTES + 16 * len(values)
 
 
 class Trie(Cache):

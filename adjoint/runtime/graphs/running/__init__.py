@@ -10,6 +10,7 @@ and keeps the result of each node in a log, so that it can continue in another g
     node_by_node        one run on sizes that are new, node by node
     user_code           where the user's code runs, and what comes after it
     optimised           the optimised form of a graph, which runs when no tape records
+    at_once             runs a graph by one call on a tape
     binding             makes the bound plan (the object that runs a graph)
     observed_functions  graphs in which forward hooks are expected only to look at values
     observed_hooks      steps of such hooks: they check that a hook has changed nothing

@@ -11,6 +11,7 @@ from adjoint.runtime.execution.call_functions import CallText
 from adjoint.runtime.execution.planning import planned
 from adjoint.runtime.gradients.adjoints import adjoint_makers
 from adjoint.runtime.graphs.graph import Graph
+from adjoint.runtime.graphs.running.at_once import at_once
 from adjoint.runtime.graphs.running.cells import cell_makers
 from adjoint.runtime.graphs.running.gradient_hosts import hosts_of_runs
 from adjoint.runtime.graphs.running.gradients import gradient_makers
@@ -33,7 +34,7 @@ def bind(graph: Graph, *, guarded: bool = False, call: CallText | None = None, a
     hooked = graph if alone is None else alone.hooked
     positions, hosts = ({}, None) if known is None or hooked is None else hosts_of_runs(hooked)
     return BoundPlan(functools.partial(plan_of, graph), makers_of(graph, positions), graph.state, explanations=graph.hosts, faster=known,
-                    hosts=hosts, call=call)
+                    hosts=hosts, call=call, at_once=functools.partial(at_once, graph))
 
 
 def makers_of(graph: Graph, positions: dict[str, int]) -> dict[type[Op], Maker]:
