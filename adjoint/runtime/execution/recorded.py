@@ -115,11 +115,7 @@ class OneCall:
 
         Return False, with nothing done, if an op has no kernel.
         """
-        kept, compute, shown = self.made
-        if self.recording.kept is not kept or self.round != tuning.round:
-            # Two threads may both make it: the steps are equal.
-            self.round = tuning.round
-            self.made = kept, compute, shown = self._computing(self.recording.kept, run)
+        _, compute, shown = self._made(run)
         if compute is None:
             return False
         given = [values[i] for i in self.outside]
@@ -131,6 +127,18 @@ class OneCall:
         for i in self.freed:
             values[i] = None
         return True
+
+    def is_possible(self, run: Run) -> bool:
+        """Return True if every op has a kernel, so that `run` does its work."""
+        return self._made(run)[1] is not None
+
+    def _made(self, run: Run) -> tuple[frozenset[int] | None, Step | None, tuple[int, ...]]:
+        made = self.made
+        if self.recording.kept is not made[0] or self.round != tuning.round:
+            # Two threads may both make it: the steps are equal.
+            self.round = tuning.round
+            made = self.made = self._computing(self.recording.kept, run)
+        return made
 
     def _computing(self, numbers: frozenset[int], run: Run) -> tuple[frozenset[int], Step | None, tuple[int, ...]]:
         piece = self.piece

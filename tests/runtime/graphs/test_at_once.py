@@ -125,6 +125,45 @@ def test_what_the_caller_does_with_arguments_and_results() -> None:
         same(expected, found, "gradient")
 
 
+class Normalised(nn.Cell):
+    """Random numbers that are drawn, and Parameters that are written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Dense(3, 3), nn.Dense(3, 3)
+        self.norm, self.dropout = nn.BatchNorm1d(3), nn.Dropout(p=0.5)
+        self.set_train()
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.second(self.dropout(self.norm(self.first(x) * x)))
+
+
+def test_random_numbers_and_parameters_that_are_written() -> None:
+    x, steps = batch(), []
+    for jitted in (False, True):
+        ms.set_seed(1)
+        net = Normalised()
+        called = ms.jit(net) if jitted else net
+        steps.append((net, ms.value_and_grad(lambda x, called=called: cubed(called(x) * called(x * 0.5)), 0, net.trainable_params())))
+
+    def trained(net: Normalised, step: Callable[..., Any]) -> Any:
+        ms.set_seed(7)
+        return kept([(step(x), list(net.get_parameters())) for _ in range(bound_plan._SEVERAL + 3)])
+
+    expected, found = (trained(*each) for each in steps)
+    same(expected, found, "training")
+    assert runs[True]
+
+
+def test_a_parameter_of_another_dtype() -> None:
+    net, x = nn.Dense(3, 3), batch()
+    step, plain = gradient(ms.jit(net), net.trainable_params()), gradient(net, net.trainable_params())
+    for _ in often(lambda: step(x)):
+        pass
+    net.to_float(ms.float16)
+    same(kept(plain(x)), kept(step(x)), "gradient")
+
+
 def test_second_order() -> None:
     net, x = Layers(), batch()
     expected = kept(ms.grad(lambda x: ops.square(ms.grad(lambda x: cubed(net(x)))(x)).sum())(x))

@@ -78,7 +78,7 @@ PARSED = Way("as parsed", True, "The graph runs in compiled pieces, not optimise
 NEW_SIZE = Way("new size", True, "The graph for any size runs node by node, with the kernels of eager mode: a graph for a size that comes "
                "once would cost more.")
 RECORDED = Way("on a tape", True, "Every node of the graph is recorded on the tape of a gradient that is taken around the call: after some "
-               "calls by one call, where there are no branches, loops, hooks or writes.")
+               "calls by one call, where there are no branches, loops and hooks.")
 COUNTED = Way("in parts, by count", True, "Values decide a size in the graph: what comes before it runs and counts, and what comes after "
               "it runs as a graph for any number.")
 TWO_PARTS = Way("in two parts", False, "The graph runs up to some hook, and what comes after that as a graph of its own.")
