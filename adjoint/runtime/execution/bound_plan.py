@@ -351,7 +351,7 @@ class _OnTape:
             if (at_once := self._at_once) is not None and (results := at_once.run(arguments, run)) is not None:
                 return results
             self._runs += 1
-            if self._runs == _SEVERAL and (make := self._make) is not None:
+            if self._runs >= _SEVERAL and (make := self._make) is not None:
                 self._at_once, self._make = make(), None
         return self.form.run(arguments, run)
 

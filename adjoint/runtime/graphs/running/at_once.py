@@ -28,6 +28,7 @@ from adjoint.runtime.execution.recorded import Boundary, OneCall
 from adjoint.runtime.execution.run import Run
 from adjoint.runtime.graphs.graph import CellSite, Graph
 from adjoint.runtime.process.location import site_of
+from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.random_keys import next_key
 from adjoint.runtime.tensor.tensor import Tensor, constant
 
@@ -39,7 +40,7 @@ class AtOnce:
 
     one_call  the nodes of the graph as one straight piece
     template  the list of values at the beginning: constants at their positions, None elsewhere
-    state     the tensors that the graph reads and those that it writes, each with the type that it was made for
+    fitting   the tensors that the graph reads and those that it writes, each with the type that it was made for
     read      the tensors that it reads, whose positions come after those of the arguments
     seeds     the seeds of the random numbers that it draws, whose positions come next
     results   the positions of the results
@@ -47,23 +48,25 @@ class AtOnce:
     cells     the descriptions of the calls of cells in it
     """
 
-    def __init__(self, one_call: OneCall, template: list[Any], state: Sequence[tuple[Tensor, Type]], read: Sequence[Tensor],
+    def __init__(self, one_call: OneCall, template: list[Any], fitting: Sequence[tuple[Tensor, Type]], read: Sequence[Tensor],
                  seeds: Sequence[int], results: Sequence[int], written: Sequence[tuple[Tensor, int]], cells: Sequence[CellSite]):
-        self._one_call, self._template, self._state, self._read, self._seeds = one_call, template, state, read, seeds
+        self._one_call, self._template, self._fitting, self._read, self._seeds = one_call, template, fitting, read, seeds
         self._results, self._written = results, written
         self._references = [site.reference for site in cells]
 
     def run(self, arguments: Sequence[Tensor], run: Run) -> list[Tensor] | None:
         """Run the graph and record it on the tape of `run`; return its results.
 
-        Return None, with nothing done, if a cell in it has hooks, if a tensor has another type than the graph was made for, or if an op has
-        no kernel.
+        Return None, with nothing done, if a cell in it has hooks, if hooks pack what its ops save, if a tensor has another type than the
+        graph was made for, or if an op has no kernel.
         """
+        if state.packing:
+            return None
         for reference in self._references:
             cell = reference()
             if cell is None or cell._hooks:
                 return None
-        if not self._one_call.is_possible(run) or any(x.type is not type_ for x, type_ in self._state):
+        if not self._one_call.is_possible(run) or any(x.type is not type_ for x, type_ in self._fitting):
             return None
         values = self._template.copy()
         given = [*arguments, *self._read, *[next_key(seed or None) for seed in self._seeds]]
@@ -123,9 +126,9 @@ class _Flattening:
         plan = planned(Function(function.symbol, Region(params, tuple(nodes), tuple(kept))), identities=True)
         one_call, template = self._one_call(plan, params)
         tensors, places = self._graph.state, plan.body.yields
-        state = [(tensors[symbol], value.type) for symbol, value in (*self._state.items(), *self._written.items())]
+        fitting = [(tensors[symbol], value.type) for symbol, value in (*self._state.items(), *self._written.items())]
         written = [(tensors[symbol], i) for symbol, i in zip(self._written, places[len(results):], strict=True)]
-        return AtOnce(one_call, template, state, [tensors[symbol] for symbol in self._state], [*self._draws.values()],
+        return AtOnce(one_call, template, fitting, [tensors[symbol] for symbol in self._state], [*self._draws.values()],
                       places[: len(results)], written, self._cells)
 
     def _one_call(self, plan: Plan, params: Sequence[Value]) -> tuple[OneCall, list[Any]]:
