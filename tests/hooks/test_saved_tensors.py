@@ -17,8 +17,12 @@ from adjoint import Parameter, Tensor, nn, ops
 from adjoint.foundation.diagnostics import CompileError
 from adjoint.ir.ops.arithmetic import Add, Mul
 from adjoint.ir.ops.transcendental import Exp, Sin
+from adjoint.ir.parse import parse_module
+from adjoint.ir.print import print_module
 from adjoint.ir.types import F32, tensor
 from adjoint.passes.reads import read_by_gradient
+from adjoint.passes.schedule import GRADIENT
+from adjoint.runtime.gradients.trace import trace
 from adjoint.runtime.tensor.structure import leaves
 from tests.outcomes import kept, mode, same
 
@@ -295,6 +299,15 @@ def test_jit_stats_say_that_the_function_runs() -> None:
     assert [(way.way, way.count) for way in graph.ways] == [("eagerly", 2)]
     with pytest.raises(CompileError, match="E218"):
         ms.jit(ms.grad(packing(lambda x: x * x)), fullgraph=True)(Tensor(X))
+
+
+def test_the_text_of_what_was_recorded() -> None:
+    """The hooks are named, and the gradient shows where it reads what they unpack."""
+    traced = trace(packing(ops.exp), [Tensor(X)]).module
+    text = print_module(GRADIENT.run(traced))
+    assert "pack! @exp.saved(e, e, places=[1])" in text and "unpack! @exp.saved(e)" in text
+    assert 'host @exp.saved = "pack at ' in text
+    assert print_module(parse_module(text)) == text
 
 
 # errors ------------------------------------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from adjoint.runtime.gradients.grad import function_identity
 from adjoint.runtime.gradients.tape import Tape
 from adjoint.runtime.gradients.trie import CellCall
 from adjoint.runtime.hooks.handles import CellHooks, TensorHooks, described
+from adjoint.runtime.hooks.saved_tensors import Packed
 from adjoint.runtime.process.location import definition
 from adjoint.runtime.process.tracer import set_tracer, state
 from adjoint.runtime.tensor.parameter import Parameter
@@ -162,6 +163,8 @@ def host_text(tape: Tape, position: int) -> str:
             hooks: CellHooks | None = cell._hooks
             functions = hooks.functions("backward" if kind is None else kind.slot) if hooks else []
             return ", ".join(map(described, functions))
+        case Packed(hooks=hooks):
+            return f"{described(hooks.pack_hook)}, {described(hooks.unpack_hook)}"
         case _:
             return described(getattr(host, "cell", host).bprop if hasattr(host, "cell") else host)
 

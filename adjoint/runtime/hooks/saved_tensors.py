@@ -74,7 +74,7 @@ class Packed:
     """
 
     def __init__(self, hooks: saved_tensors_hooks, tensors: Sequence[_Tensor], subject: str):
-        self._unpack, self._subject = hooks.unpack_hook, subject
+        self.hooks, self._unpack, self._subject = hooks, hooks.unpack_hook, subject
         with noting(hooks.pack_hook, subject), _outside():
             self._packed = [hooks.pack_hook(x) for x in tensors]
 

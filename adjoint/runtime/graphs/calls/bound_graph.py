@@ -20,7 +20,7 @@ from adjoint.runtime.graphs.inputs.templates import Template
 from adjoint.runtime.graphs.lowering.graph_sizes import with_numbers
 from adjoint.runtime.graphs.lowering.lowering import Lowered
 from adjoint.runtime.graphs.reports.history import MadeGraph
-from adjoint.runtime.graphs.reports.ways import HOOK_CHANGES, NOT_OBSERVABLE, Way, Why
+from adjoint.runtime.graphs.reports.ways import HOOK_CHANGES, NOT_OBSERVABLE, PACKS, Way, Why
 from adjoint.runtime.graphs.running import observed_runs, two_parts
 from adjoint.runtime.graphs.running.binding import bind
 from adjoint.runtime.graphs.running.observed_functions import why_not_observed
@@ -91,8 +91,8 @@ class BoundGraph:
 
     @functools.cached_property
     def why_not_observed(self) -> Why:
-        """The reason, for reports, why hooks of the graph cannot be checked to change nothing."""
-        return Why(NOT_OBSERVABLE, why_not_observed(self.lowered.graph))
+        """The reason, for reports, why the hooks of the graph cannot be called while it runs as a graph."""
+        return Why(PACKS) if self.lowered.packs else Why(NOT_OBSERVABLE, why_not_observed(self.lowered.graph))
 
     @property
     def parts(self) -> two_parts.HeadAndTail | None:

@@ -66,7 +66,6 @@ from adjoint.runtime.graphs.reports.ways import (
     NOT_OPTIMISED,
     OFTEN_LEFT,
     ONE_FUNCTION,
-    PACKS,
     PARSED,
     PATH,
     PIECES,
@@ -241,7 +240,7 @@ def _way_of(graph: BoundGraph, call: Call) -> CallWay:
     call  the first call
     """
     if graph.lowered.packs:
-        return Eagerly(graph, _why_packs, _always)
+        return Eagerly(graph, functools.partial(_why_not_observed, graph), _always)
     if graph.lowered.counted:
         return ByCount(graph)
     if not graph.leaves:
@@ -257,7 +256,7 @@ def _way_of(graph: BoundGraph, call: Call) -> CallWay:
 def _way_on_tape(graph: BoundGraph) -> CallWay:
     """Return the object that runs calls of a graph on a tape, that is, while a gradient around them is recorded."""
     if graph.lowered.packs:
-        return Eagerly(graph, _why_packs, _always)
+        return Eagerly(graph, functools.partial(_why_not_observed, graph), _always)
     if graph.lowered.counted:
         return Eagerly(graph, functools.partial(_why_counted, "a gradient is taken of what calls it"), _always)
     return _otherwise(graph, _why_recorded) if graph.leaves else AsGraph(graph)
@@ -269,10 +268,6 @@ def _why_not_observed(graph: BoundGraph, call: Call) -> Why:
 
 def _why_counted(why: str, call: Call) -> Why:
     return Why(COUNTS, why)
-
-
-def _why_packs(call: Call) -> Why:
-    return Why(PACKS)
 
 
 def _why_waiting(call: Call) -> Why:
