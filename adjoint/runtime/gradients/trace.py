@@ -163,8 +163,8 @@ def host_text(tape: Tape, position: int) -> str:
             hooks: CellHooks | None = cell._hooks
             functions = hooks.functions("backward" if kind is None else kind.slot) if hooks else []
             return ", ".join(map(described, functions))
-        case Packed(hooks=hooks):
-            return f"{described(hooks.pack_hook)}, {described(hooks.unpack_hook)}"
+        case Packed(hooks=packing):
+            return f"{described(packing.pack_hook)}, {described(packing.unpack_hook)}"
         case _:
             return described(getattr(host, "cell", host).bprop if hasattr(host, "cell") else host)
 
