@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices."""
+"""Norms of vectors and matrices, inverses and orthogonal factors."""
 
 from __future__ import annotations
 
@@ -6,22 +6,32 @@ from typing import Any
 
 from adjoint.foundation.diagnostics import missing_name
 from adjoint.ir.types import DType
-from adjoint.ops import matrices, reduction
+from adjoint.ops import linear_systems, matrices, reduction
 from adjoint.ops.arguments import axes_argument, dtype_or, flag, floating, operand
+from adjoint.ops.creation import zeros
 from adjoint.ops.norms import norm_of_vectors
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["inv", "matrix_norm", "norm", "vector_norm"]
-
-INSTEAD = {"qr": "compute it with NumPy on `x.asnumpy()` where no gradient is needed"}
-"""What to write instead of functions of MindSpore that are missing here."""
+__all__ = ["inv", "matrix_norm", "norm", "qr", "vector_norm"]
 
 
 @fusible
 def inv(input: Any) -> Tensor:
     """Return the inverses of square matrices: see `ops.inverse`."""
     return matrices.inverse(input)
+
+
+@fusible
+def qr(A: Any, mode: str = "reduced") -> tuple[Tensor, Tensor]:
+    """Return orthogonal columns and upper triangles whose products are the matrices: see `ops.qr`.
+
+    mode  "reduced", "complete", or "r": the triangles of "reduced", and an empty tensor in place of the columns
+    """
+    if mode == "r":
+        triangles = linear_systems.qr(A)[1]
+        return zeros((0,), triangles.dtype), triangles
+    return linear_systems.qr(A, mode)
 
 
 @fusible

@@ -9,11 +9,13 @@ from adjoint.numpy import products
 from adjoint.ops import distances, linear
 from adjoint.ops.arguments import axis_argument, operand, real, wrong
 from adjoint.ops.linear import addbmm, addmm, addmv, einsum, matmul, mm, outer
+from adjoint.ops.linear_systems import triangular_solve
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.operators import promoted
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["addbmm", "addmm", "addmv", "baddbmm", "bmm", "cdist", "cross", "dot", "einsum", "matmul", "mm", "mv", "outer", "vdot"]
+__all__ = ["addbmm", "addmm", "addmv", "baddbmm", "bmm", "cdist", "cross", "dot", "einsum", "matmul", "mm", "mv", "outer",
+           "triangular_solve", "vdot"]
 
 _SUB = Sub()
 

@@ -10,11 +10,12 @@ from typing import Any
 
 from adjoint.ir.types import F32, I64, DType
 from adjoint.numpy import histograms, triangles
-from adjoint.ops import arithmetic, ordering, parts, reduction, running
-from adjoint.ops.arguments import axis_argument, dtype_or, flag, floating, integer, operand, real, wrong
+from adjoint.ops import arithmetic, ordering, reduction, running
+from adjoint.ops.arguments import dtype_or, floating, integer, operand, real, wrong
 from adjoint.ops.counts import counts_in_one_pass
+from adjoint.ops.ordering import kthvalue
 from adjoint.ops.reduction import cumprod, logsumexp
-from adjoint.ops.shapes import reshape, squeeze
+from adjoint.ops.shapes import reshape
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host
 from adjoint.runtime.tensor.tensor import Tensor
@@ -127,22 +128,6 @@ def median(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     if dim is None:
         return ordering.median(reshape(operand("Median", input), (-1,)), 0)[0]
     return ordering.median(input, dim, keepdim)
-
-
-@fusible
-def kthvalue(input: Any, k: Any, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """Return the k-th smallest element along an axis, counted from 1, and its index."""
-    x = operand("KthValue", input)
-    along, count = axis_argument("KthValue", dim, x.ndim, "dim"), integer("KthValue", "k", k)
-    length = x.shape[along] if x.ndim else 1
-    if not 1 <= count <= length:
-        raise wrong("KthValue", "k", f"in 1..{length}", count)
-    values, places = ordering.sort(x, along)
-    if x.ndim:
-        values, places = (parts.narrow(t, along, count - 1, 1) for t in (values, places))
-        if not flag("KthValue", "keepdim", keepdim):
-            values, places = squeeze(values, along), squeeze(places, along)
-    return values, places.astype(I64)
 
 
 # Variance ------------------------------------------------------------------------------------------------------------

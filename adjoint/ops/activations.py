@@ -41,7 +41,7 @@ from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, constant
 __all__ = [
     "celu", "dropout", "dropout1d", "dropout2d", "dropout3d", "elu", "fast_gelu", "gelu", "glu", "hardshrink", "hardsigmoid",
     "hardswish", "hardtanh", "leaky_relu", "log_softmax", "logsigmoid", "mish", "prelu", "relu", "relu6", "selu", "silu", "softmax",
-    "softmin", "softplus", "softshrink", "softsign", "tanhshrink", "threshold",
+    "soft_shrink", "softmin", "softplus", "softshrink", "softsign", "tanhshrink", "threshold",
 ]
 
 _RELU, _SIGMOID, _SOFTPLUS = Relu(), Sigmoid(), Softplus()
@@ -229,6 +229,12 @@ def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     if width < 0:
         raise wrong("SoftShrink", "lambd", "at least 0", width, ArgumentMistake)
     return apply(made(SoftShrink, width), x)
+
+
+@fusible
+def soft_shrink(input: Any, lambd: float = 0.5) -> Tensor:
+    """As `softshrink`."""
+    return softshrink(input, lambd)
 
 
 @fusible

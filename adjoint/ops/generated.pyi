@@ -6,14 +6,15 @@ from adjoint.ops.publish import Names
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
-    "abs", "absolute", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bessel_i0", "bessel_i0e", "bessel_i1",
-    "bessel_i1e", "bessel_j0", "bessel_j1", "bessel_k0", "bessel_k0e", "bessel_k1", "bessel_k1e", "bessel_y0", "bessel_y1", "ceil",
-    "cos", "cosh", "digamma", "eq", "equal", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "floor", "floor_div", "floor_divide",
-    "floor_mod", "ge", "greater", "greater_equal", "gt", "i0", "igamma", "igammac", "isfinite", "isinf", "isnan", "le", "less",
-    "less_equal", "lgamma", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "maximum",
-    "minimum", "mod", "mul", "mul_no_nan", "multiply", "ne", "neg", "negative", "nextafter", "not_equal", "population_count", "pow",
-    "pows", "remainder", "rsqrt", "sigmoid", "sign", "sin", "sinc", "sinh", "sqrt", "square", "sub", "tan", "tanh", "tensor_add",
-    "tensor_floordiv", "tensor_ge", "tensor_gt", "tensor_le", "tensor_lt", "tensor_mod", "tensor_mul", "tensor_pow", "tensor_sub",
+    "abs", "absolute", "acos", "acosh", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "asin",
+    "asinh", "atan", "atan2", "atanh", "bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "bessel_j0", "bessel_j1", "bessel_k0",
+    "bessel_k0e", "bessel_k1", "bessel_k1e", "bessel_y0", "bessel_y1", "ceil", "cos", "cosh", "digamma", "eq", "equal", "erf", "erfc",
+    "erfinv", "exp", "exp2", "expm1", "floor", "floor_div", "floor_divide", "floor_mod", "ge", "greater", "greater_equal", "gt", "i0",
+    "igamma", "igammac", "isfinite", "isinf", "isnan", "le", "less", "less_equal", "lgamma", "log", "log10", "log1p", "log2",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "maximum", "minimum", "mod", "mul", "mul_no_nan", "multiply", "ne",
+    "neg", "negative", "nextafter", "not_equal", "population_count", "pow", "pows", "remainder", "rsqrt", "sigmoid", "sign", "sin",
+    "sinc", "sinh", "sqrt", "square", "sub", "tan", "tanh", "tensor_add", "tensor_floordiv", "tensor_ge", "tensor_gt", "tensor_le",
+    "tensor_lt", "tensor_mod", "tensor_mul", "tensor_pow", "tensor_sub",
 ]
 
 def names_of(op: str) -> Names: ...
@@ -661,6 +662,14 @@ def asin(input: Any) -> Tensor:
     """
 
 
+def arcsin(x: Any) -> Tensor:
+    """Return the inverse sine, in [-pi/2, pi/2]; NaN outside of [-1, 1].
+
+    gradient  ct / sqrt(1 - x**2): infinite at -1 and 1
+    ct        the gradient of the result
+    """
+
+
 def acos(input: Any) -> Tensor:
     """Return the inverse cosine, in [0, pi]; NaN outside of [-1, 1].
 
@@ -668,6 +677,7 @@ def acos(input: Any) -> Tensor:
     ct        the gradient of the result
     """
 
+arccos = acos
 
 def atan(input: Any) -> Tensor:
     """Return the inverse tangent, in [-pi/2, pi/2].
@@ -676,6 +686,7 @@ def atan(input: Any) -> Tensor:
     ct        the gradient of the result
     """
 
+arctan = atan
 
 def sinh(input: Any) -> Tensor:
     """Return the hyperbolic sine.
@@ -700,6 +711,7 @@ def asinh(input: Any) -> Tensor:
     ct        the gradient of the result
     """
 
+arcsinh = asinh
 
 def acosh(input: Any) -> Tensor:
     """Return the non-negative inverse hyperbolic cosine; NaN below 1.
@@ -708,6 +720,7 @@ def acosh(input: Any) -> Tensor:
     ct        the gradient of the result
     """
 
+arccosh = acosh
 
 def atanh(input: Any) -> Tensor:
     """Return the inverse hyperbolic tangent; infinite at -1 and 1, NaN outside.
@@ -716,6 +729,7 @@ def atanh(input: Any) -> Tensor:
     ct        the gradient of the result
     """
 
+arctanh = atanh
 
 def atan2(input: Any, other: Any) -> Tensor:
     """Return the angle, in [-pi, pi], of the point (other, input).
@@ -728,6 +742,7 @@ def atan2(input: Any, other: Any) -> Tensor:
     ct        the gradient of the result
     """
 
+arctan2 = atan2
 
 def tanh(input: Any) -> Tensor:
     """Return the hyperbolic tangent.

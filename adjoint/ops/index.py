@@ -3,7 +3,8 @@
 FUNCTIONS = {
     "activations":
         "celu dropout dropout1d dropout2d dropout3d elu fast_gelu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu "
-        "log_softmax logsigmoid mish prelu relu relu6 selu silu softmax softmin softplus softshrink softsign tanhshrink threshold",
+        "log_softmax logsigmoid mish prelu relu relu6 selu silu softmax soft_shrink softmin softplus softshrink softsign tanhshrink "
+        "threshold",
     "arithmetic":
         "addcdiv addcmul addn bitwise_and bitwise_or bitwise_xor cast clamp clip clip_by_value depend div divide fmod identity invert "
         "isclose lerp masked_fill mixed_precision_cast nan_to_num reciprocal round select stop_gradient subtract true_divide trunc "
@@ -43,7 +44,7 @@ FUNCTIONS = {
     "linear":
         "addbmm addmm addmv baddbmm batch_dot bias_add bmm dense dot embedding einsum ger inner matmul mm mv outer tensor_dot",
     "linear_systems":
-        "cholesky cholesky_inverse cholesky_solve geqrf lstsq lu_solve lu_unpack matrix_power matrix_solve orgqr pinv qr",
+        "cholesky cholesky_inverse cholesky_solve geqrf lstsq lu_solve lu_unpack matrix_power matrix_solve orgqr ormqr pinv qr",
     "logsums":
         "logaddexp logaddexp2 logcumsumexp",
     "losses":
@@ -53,16 +54,16 @@ FUNCTIONS = {
         "cosine_embedding_loss hinge_embedding_loss margin_ranking_loss multi_margin_loss multilabel_margin_loss "
         "multilabel_soft_margin_loss soft_margin_loss triplet_margin_loss",
     "matrices":
-        "det inverse logdet slogdet svd",
+        "det inverse log_matrix_determinant logdet matrix_determinant slogdet svd",
     "normalization":
         "batch_norm group_norm layer_norm lrn rms_norm",
     "norms":
         "cond matrix_norm vector_norm",
     "ordering":
-        "aminmax argsort median msort nanmedian sort top_k topk",
+        "aminmax argsort median msort nanmedian nanquantile quantile sort top_k topk",
     "parts":
-        "cat chunk concat flip fliplr flipud hstack meshgrid narrow pad reverse roll slice split stack strided_slice tensor_split "
-        "unbind unstack vstack",
+        "cat chunk concat flip fliplr flipud hstack meshgrid narrow pad reverse roll row_stack slice split stack strided_slice "
+        "tensor_split unbind unstack vstack",
     "patches":
         "channel_shuffle col2im fold pixel_shuffle pixel_unshuffle unfold",
     "picking":
@@ -97,7 +98,7 @@ FUNCTIONS = {
     "segments":
         "sparse_segment_mean unsorted_segment_max unsorted_segment_min unsorted_segment_prod",
     "shapes":
-        "broadcast_to expand expand_as expand_dims flatten moveaxis movedim numel permute rank ravel repeat_elements "
+        "adjoint broadcast_to expand expand_as expand_dims flatten moveaxis movedim numel permute rank ravel repeat_elements "
         "repeat_interleave reshape shape size squeeze swapaxes swapdims t tile transpose unsqueeze view_as",
     "special":
         "mvlgamma polygamma zeta",
@@ -109,7 +110,8 @@ FUNCTIONS = {
         "bessel_i0e bessel_i1 bessel_i1e bessel_j0 bessel_j1 bessel_y0 bessel_y1 bessel_k0 bessel_k0e bessel_k1 bessel_k1e less lt "
         "tensor_lt less_equal le tensor_le greater gt tensor_gt greater_equal ge tensor_ge equal eq not_equal ne isnan isinf isfinite "
         "lgamma digamma igamma igammac logical_and logical_or logical_xor logical_not population_count pow tensor_pow pows exp exp2 "
-        "expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh asinh acosh atanh atan2 tanh erf erfc erfinv sinc",
+        "expm1 log log2 log10 log1p sin cos tan asin arcsin acos arccos atan arctan sinh cosh asinh arcsinh acosh arccosh atanh "
+        "arctanh atan2 arctan2 tanh erf erfc erfinv sinc",
 }
 """For each module the functions that it defines."""
 

@@ -27,7 +27,7 @@ from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
     "cholesky", "cholesky_inverse", "cholesky_solve", "geqrf", "lstsq", "lu_solve", "lu_unpack", "matrix_power", "matrix_solve", "orgqr",
-    "pinv", "qr",
+    "ormqr", "pinv", "qr",
 ]
 
 _FLOATS = (F16, F32, F64)
@@ -58,6 +58,22 @@ def _beside(a: Tensor, b: Tensor, op: str, argument: str) -> tuple[Tensor, Tenso
 def solved_by_triangle(op: str, a: Tensor, b: Tensor, lower: bool, transposed: bool, unit: bool = False) -> Tensor:
     """Return the columns x with a x = b, for a triangle of `a`; axes before the last two broadcast."""
     return apply(made(TriangularSolve, lower, transposed, unit), *_beside(a, b, op, "rhs"))
+
+
+@fusible
+def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> tuple[Tensor, Tensor]:
+    """Return the columns x with a x = b, for upper triangles a, and the triangles.
+
+    b              (..., n, m), Float32 or Float64; axes before the last two broadcast with those of `A`
+    A              (..., n, n), of which the other triangle is not read
+    upper          False for lower triangles
+    transpose      True for a^T x = b
+    unitriangular  True for triangles whose diagonal counts as ones, and is not read
+    """
+    op = "TriangularSolve"
+    a = matrices(op, A, "A", square=True)
+    flags = [flag(op, name, value) for name, value in (("upper", upper), ("transpose", transpose), ("unitriangular", unitriangular))]
+    return solved_by_triangle(op, a, columns(op, "b", b, a, same_rank=False), not flags[0], flags[1], flags[2]), a
 
 
 @fusible
@@ -322,3 +338,32 @@ def orgqr(input: Any, input2: Any) -> Tensor:
     if factors.shape[:-1] != packed.shape[:-2] or not factors.ndim or factors.shape[-1] > n:
         raise wrong(op, "input2", f"at most {n} factors for each of the matrices {packed.shape}", factors)
     return apply(made(ReflectionsProduct), packed, factors)
+
+
+@fusible
+def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Tensor:
+    """Return the product of the square matrix Q of reflections, as `geqrf` returns them, and another matrix: Q c.
+
+    input      their vectors, (..., m, n), Float32 or Float64
+    tau        their factors, (..., k); k at most m and n
+    other      c, (..., m, l), or (..., l, m) for a product from the right
+    left       False for c Q
+    transpose  True for the transpose of Q
+
+    There is no gradient by `input` and `tau`.
+    """
+    op = "Ormqr"
+    packed, factors, c = matrices(op, input, square=False), operand(op, tau, "tau"), matrices(op, other, "other", square=False)
+    for name, x in (("tau", factors), ("other", c)):
+        if x.dtype is not packed.dtype:
+            raise wrong(op, name, f"of the dtype of 'input', {packed.dtype}", x, TypeError)
+    before, across = flag(op, "left", left), flag(op, "transpose", transpose)
+    m, n = packed.shape[-2:]
+    if not factors.ndim or factors.shape[:-1] != packed.shape[:-2] or factors.shape[-1] > min(m, n):
+        raise wrong(op, "tau", f"at most {min(m, n)} factors for each of the matrices {packed.shape}", factors)
+    if c.shape[:-2] != packed.shape[:-2] or c.shape[-2 if before else -1] != m:
+        raise wrong(op, "other", f"matrices with {m} {'rows' if before else 'columns'} for each of the matrices {packed.shape}", c)
+    square = packed[..., :m] if n >= m else framed(packed, (*((0, 0),) * (packed.ndim - 1), (0, m - n)), 0)
+    q = apply(made(ReflectionsProduct), square, factors)
+    q = swapaxes(q, -1, -2) if across else q
+    return matmul(q, c) if before else matmul(c, q)

@@ -17,7 +17,7 @@ from adjoint.ops.arithmetic import log
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
-__all__ = ["det", "inverse", "logdet", "slogdet", "svd"]
+__all__ = ["det", "inverse", "log_matrix_determinant", "logdet", "matrix_determinant", "slogdet", "svd"]
 
 _DETERMINANT, _LOG_DETERMINANT, _INVERSE, _SINGULAR_VALUES = Determinant(), LogDeterminant(), MatrixInverse(), SingularValues()
 
@@ -44,6 +44,12 @@ def det(input: Any) -> Tensor:
 
 
 @fusible
+def matrix_determinant(input: Any) -> Tensor:
+    """As `det`."""
+    return det(input)
+
+
+@fusible
 def slogdet(input: Any) -> tuple[Tensor, Tensor]:
     """Return the signs of the determinants of square matrices (..., n, n), and the logarithms of their sizes, each of shape (...).
 
@@ -52,6 +58,12 @@ def slogdet(input: Any) -> tuple[Tensor, Tensor]:
     Of a singular matrix 0 and -inf, with a gradient of NaN.
     """
     return apply(_LOG_DETERMINANT, matrices("LogMatrixDeterminant", input, square=True, dtypes=(F16, F32, F64)))
+
+
+@fusible
+def log_matrix_determinant(input: Any) -> tuple[Tensor, Tensor]:
+    """As `slogdet`."""
+    return slogdet(input)
 
 
 @fusible

@@ -34,8 +34,8 @@ from adjoint.runtime.tensor.promotion import common_dtype
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
-    "cat", "chunk", "concat", "flip", "fliplr", "flipud", "hstack", "meshgrid", "narrow", "pad", "reverse", "roll", "slice", "split",
-    "stack", "strided_slice", "tensor_split", "unbind", "unstack", "vstack",
+    "cat", "chunk", "concat", "flip", "fliplr", "flipud", "hstack", "meshgrid", "narrow", "pad", "reverse", "roll", "row_stack", "slice",
+    "split", "stack", "strided_slice", "tensor_split", "unbind", "unstack", "vstack",
 ]
 
 # Tensors put together, and taken apart -------------------------------------------------------------------------------
@@ -92,6 +92,12 @@ def hstack(tensors: Any) -> Tensor:
 def vstack(inputs: Any) -> Tensor:
     """Concatenate tensors along axis 0; one of a single axis is a row."""
     return concat([reshape(x, (1, -1)) if x.ndim < 2 else x for x in tensors_argument("VStack", "inputs", inputs)], 0)
+
+
+@fusible
+def row_stack(tensors: Any) -> Tensor:
+    """As `vstack`."""
+    return vstack(tensors)
 
 
 def parted(x: Tensor, along: int, lengths: Sequence[int]) -> tuple[Tensor, ...]:

@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 
-def _put(kind: str, x: Tensor, places: Tensor, updates: Tensor) -> Tensor:
+def put(kind: str, x: Tensor, places: Tensor, updates: Tensor) -> Tensor:
     """Apply the updates along axis 0, in one of the ways "update", "add", "sub", "max", "min", "mul" and "div"."""
     if kind in ("add", "sub"):
         return apply(made(ScatterAdd, 0), x, places, -updates if kind == "sub" else updates)
@@ -79,7 +79,7 @@ def _by_coordinates(op: str, kind: str, x: Tensor, indices: Any, updates: Any) -
     depth = rows.shape[-1]
     _check_updates(op, new, tensor(x.dtype, (*rows.shape[:-1], *x.shape[depth:])))
     flat = reshape(x, (math.prod(x.shape[:depth]), *x.shape[depth:]))
-    return reshape(_put(kind, flat, places, new), x.shape)
+    return reshape(put(kind, flat, places, new), x.shape)
 
 
 @fusible
@@ -143,21 +143,22 @@ def tensor_scatter_elements(input_x: Any, indices: Any, updates: Any, axis: int 
     op = "TensorScatterElements"
     x, rows, new = operand(op, input_x, "input_x"), indices_argument(op, "indices", indices), operand(op, updates, "updates")
     kind = {"none": "update", "add": "add"}[choice(op, "reduction", reduction, ("none", "add"))]
-    return _by_elements(op, kind, x, axis, rows, new)
+    return by_elements(op, kind, x, axis, rows, new)
 
 
-def _by_elements(op: str, kind: str, x: Tensor, axis: Any, indices: Tensor, updates: Tensor) -> Tensor:
+def by_elements(op: str, kind: str, x: Tensor, axis: Any, indices: Tensor, updates: Tensor) -> Tensor:
+    """Apply each update at its own position, but with the index as coordinate along an axis, in one of the ways of `put`."""
     along = axis_argument(op, axis, x.ndim)
     if indices.ndim != x.ndim or any(n > d for a, (n, d) in enumerate(zip(indices.shape, x.shape, strict=True)) if a != along):
         raise wrong(op, "indices", f"of rank {x.ndim} and not larger than {x.shape} but along axis {along}", indices)
     _check_updates(op, updates, tensor(x.dtype, indices.shape))
     if x.ndim == 0:
-        return reshape(_by_elements(op, kind, reshape(x, (1,)), 0, reshape(indices, (1,)), reshape(updates, (1,))), ())
+        return reshape(by_elements(op, kind, reshape(x, (1,)), 0, reshape(indices, (1,)), reshape(updates, (1,))), ())
     length = x.shape[along]
     checked_on_host(index_check(op, "indices", -length, length), indices)
     rows = indices.astype(I64, copy=False)
     places = flat_places(where(rows < 0, rows + length, rows), x.shape, along)
-    return reshape(_put(kind, reshape(x, (-1,)), reshape(places, (-1,)), reshape(updates, (-1,))), x.shape)
+    return reshape(put(kind, reshape(x, (-1,)), reshape(places, (-1,)), reshape(updates, (-1,))), x.shape)
 
 
 @fusible
@@ -168,7 +169,7 @@ def scatter(input: Any, axis: int, index: Any, src: Any) -> Tensor:
     """
     x, rows = operand("Scatter", input), indices_argument("Scatter", "index", index)
     new = src if isinstance(src, Tensor) else full_like(rows, number("Scatter", "src", src), dtype=x.dtype)
-    return _by_elements("Scatter", "update", x, axis, rows, new)
+    return by_elements("Scatter", "update", x, axis, rows, new)
 
 
 def index_add(x: Any, indices: Any, y: Any, axis: int, use_lock: bool = True, check_index_bound: bool = True) -> Tensor:
@@ -205,7 +206,7 @@ def _rows_written(op: str, kind: str) -> Callable[..., Tensor]:
         _check_updates(op, new, tensor(x.dtype, (*places.shape, *x.shape[1:])))
         check = index_check(op, "indices", 0, x.shape[0])
         checked_on_host(check, places)
-        x.overwrite(_put(kind, x, places, new))
+        x.overwrite(put(kind, x, places, new))
         return x
 
     return written
@@ -302,7 +303,7 @@ def slice_scatter(input: Any, src: Any, axis: int = 0, start: Any = None, end: A
     if not places:
         return x.copy()
     rows = apply(made(Iota, tensor(I64, (len(places),)), 0)) * pace + places.start
-    found = _put("update", moveaxis(x, along, 0), rows, moveaxis(new.astype(x.dtype, copy=False), along, 0))
+    found = put("update", moveaxis(x, along, 0), rows, moveaxis(new.astype(x.dtype, copy=False), along, 0))
     return moveaxis(found, 0, along)
 
 
@@ -345,7 +346,7 @@ def index_fill(x: Any, axis: Any, index: Any, value: Any) -> Tensor:
     checked_on_host(index_check(op, "index", -length, length), places)
     moved = moveaxis(given, along, 0)
     slices = broadcast_to(fill, (places.size, *moved.shape[1:]))
-    return moveaxis(_put("update", moved, places, slices), 0, along)
+    return moveaxis(put("update", moved, places, slices), 0, along)
 
 
 def _slices_put(op: str, kind: str, x: Any, v: Any, indices: Any) -> Tensor:
@@ -371,7 +372,7 @@ def _slices_put(op: str, kind: str, x: Any, v: Any, indices: Any) -> Tensor:
         raise wrong(op, "x", "a Tensor of numbers", given, TypeError)
     places = reshape(places, (-1,))
     checked_on_host(index_check(op, "indices", 0, given.shape[0]), places)
-    return _put(kind, given, places, new)
+    return put(kind, given, places, new)
 
 
 @fusible

@@ -36,7 +36,7 @@ from adjoint.runtime.tensor.sizes_of_values import decides_later, numbers_up_to
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
-    "broadcast_to", "expand", "expand_as", "expand_dims", "flatten", "moveaxis", "movedim", "numel", "permute", "rank", "ravel",
+    "adjoint", "broadcast_to", "expand", "expand_as", "expand_dims", "flatten", "moveaxis", "movedim", "numel", "permute", "rank", "ravel",
     "repeat_elements", "repeat_interleave", "reshape", "shape", "size", "squeeze", "swapaxes", "swapdims", "t", "tile", "transpose",
     "unsqueeze", "view_as",
 ]
@@ -156,6 +156,15 @@ def swapaxes(input: Any, axis0: int, axis1: int) -> Tensor:
     if order:
         order[first], order[second] = second, first
     return apply(made(Transpose, tuple(order)), x)
+
+
+@fusible
+def adjoint(x: Any) -> Tensor:
+    """Return the matrices (..., n, m) transposed; ValueError for a tensor of fewer than two axes."""
+    given = operand("Adjoint", x, "x")
+    if given.ndim < 2:
+        raise wrong("Adjoint", "x", "of at least 2 dimensions", given)
+    return swapaxes(given, -1, -2)
 
 
 @fusible

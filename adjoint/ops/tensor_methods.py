@@ -29,10 +29,12 @@ from adjoint.ops import (
     generated,
     integers,
     linear,
+    linear_systems,
     logsums,
     matrices,
     ordering,
     parts,
+    patches,
     picking,
     random_laws,
     random_numbers,
@@ -42,11 +44,12 @@ from adjoint.ops import (
     segments,
     shapes,
     special,
+    tensor_writes,
 )
 from adjoint.ops.arguments import choice, dimension, flag, integer, operand, sizes_argument, wrong
 from adjoint.runtime.execution.fusible_calls import make_fused, make_recorded
 from adjoint.runtime.memory.machine import array_of, memory_of
-from adjoint.runtime.tensor import description, operators  # noqa: F401 - they complete Tensor
+from adjoint.runtime.tensor import description, dlpack, operators  # noqa: F401 - two of them complete Tensor
 from adjoint.runtime.tensor.fusible import fusible, on_frequent_calls
 from adjoint.runtime.tensor.generator import Generator, stream_of
 from adjoint.runtime.tensor.indexing import iterated, taken, write
@@ -90,6 +93,11 @@ def _factor(op: str, x: Tensor, other: Any, alpha: Any) -> Any:
 def _sizes(given: tuple[Any, ...]) -> Any:
     """Sizes given as several ints, or as one tuple."""
     return given[0] if len(given) == 1 and isinstance(given[0], (tuple, list, Tensor)) else given
+
+
+def _always(value: Any, why: str) -> property:
+    """Return a property that has one value for all tensors; `why` is its documentation."""
+    return property(lambda self: value, doc=why)
 
 
 class _Methods:
@@ -600,6 +608,57 @@ class _Methods:
             chosen = chosen % len(found) if kind == "wrap" else arithmetic.clamp(chosen, 0, len(found) - 1)
         return shapes.squeeze(picking.gather_elements(table, -1, chosen), -1)
 
+    def index(self: Any, indices: Any) -> Tensor:
+        """Return the elements that tensors of coordinates, which broadcast, say for the first axes, as x[indices] does."""
+        places = indices if isinstance(indices, (tuple, list)) else None
+        if places is None or not all(isinstance(place, Tensor) for place in places):
+            raise wrong("Tensor.index", "indices", "a tuple or list of Tensors", indices, TypeError)
+        return taken(self, tuple(places))
+
+    @fusible
+    def searchsorted(self: Any, v: Any, side: str = "left", sorter: Any = None) -> Tensor:
+        """Return where values would be inserted into this tensor of ascending rows (Int32): see `ops.searchsorted`."""
+        values = v if isinstance(v, Tensor) else as_tensor(v) if isinstance(v, (int, float)) else Tensor(v)
+        return counts.searchsorted(self, values, out_int32=True, side=side, sorter=sorter)
+
+    @fusible
+    def qr(self: Any, some: bool = True) -> tuple[Tensor, Tensor]:
+        """Return matrices with orthogonal columns, and upper triangles, whose products are these matrices: see `ops.qr`.
+
+        some  True for as many columns as the smaller size of a matrix, False for as many as it has rows
+        """
+        return linear_systems.qr(self, "reduced" if flag("Tensor.qr", "some", some) else "complete")
+
+    @fusible
+    def ormqr(self: Any, input2: Any, input3: Any, left: bool = True, transpose: bool = False) -> Tensor:
+        """Return the product of the square matrix of reflections, whose vectors are these, and the matrix `input3`: see `ops.ormqr`."""
+        return linear_systems.ormqr(self, input2, input3, left, transpose)
+
+    @fusible
+    def scatter_sub(self: Any, indices: Any, updates: Any) -> Tensor:
+        """Return the tensor with updates subtracted at rows of coordinates: see `ops.tensor_scatter_sub`."""
+        return scattering.tensor_scatter_sub(self, indices, updates)
+
+    @fusible
+    def scatter_max(self: Any, indices: Any, updates: Any) -> Tensor:
+        """Return the larger of the tensor and the updates at rows of coordinates: see `ops.tensor_scatter_max`."""
+        return scattering.tensor_scatter_max(self, indices, updates)
+
+    @fusible
+    def scatter_min(self: Any, indices: Any, updates: Any) -> Tensor:
+        """Return the smaller of the tensor and the updates at rows of coordinates: see `ops.tensor_scatter_min`."""
+        return scattering.tensor_scatter_min(self, indices, updates)
+
+    @fusible
+    def scatter_mul(self: Any, indices: Any, updates: Any) -> Tensor:
+        """Return the tensor multiplied by updates at rows of coordinates: see `ops.tensor_scatter_mul`."""
+        return scattering.tensor_scatter_mul(self, indices, updates)
+
+    @fusible
+    def scatter_div(self: Any, indices: Any, updates: Any) -> Tensor:
+        """Return the tensor divided by updates at rows of coordinates: see `ops.tensor_scatter_div`."""
+        return scattering.tensor_scatter_div(self, indices, updates)
+
     @fusible
     def where(self: Any, condition: Any, y: Any) -> Tensor:
         """Return the tensor where the condition is true, else `y`."""
@@ -647,16 +706,6 @@ class _Methods:
         write(flat, place, value)
         return shapes.reshape(flat, self.shape)
 
-    def fill_diagonal(self: Any, fill_value: Any, wrap: bool = False) -> Tensor:
-        """Return a tensor with one number on the diagonal of the last two axes; with `wrap` that of a tall matrix begins anew below each
-        square, a row apart.
-        """
-        chosen = creation.eye(*self.shape[-2:], dtype=BOOL)
-        if flag("Tensor.fill_diagonal", "wrap", wrap) and self.ndim == 2 and self.shape[0] > self.shape[1]:
-            rows, columns = self.shape
-            chosen = Tensor(np.arange(rows * columns).reshape(rows, columns) % (columns + 1) == 0)
-        return arithmetic.select(chosen, arithmetic.cast(fill_value, self.dtype), self)
-
     # -- dtypes and devices -----------------------------------------------------------------------------------------------------
     def to(self: Any, *given: Any, device: str | None = None, dtype: DType | str | None = None, other: Any = None,
            non_blocking: bool = False, copy: bool = False) -> Tensor:
@@ -694,6 +743,52 @@ class _Methods:
     def is_complex(self: Any) -> bool:
         """Return whether the dtype is complex: never."""
         return False
+
+    def real(self: Any) -> Tensor:
+        """Return the real part, the tensor itself; bools become Float32."""
+        return self.astype(F32) if self.dtype is BOOL else self
+
+    @fusible
+    def imag(self: Any) -> Tensor:
+        """Return the imaginary part, zeros: there are no complex numbers."""
+        return creation.zeros_like(self)
+
+    def conj(self: Any) -> Tensor:
+        """Return the complex conjugate, the tensor itself: there are no complex numbers."""
+        return self
+
+    def to_(self: Any, device: Any = None, non_blocking: bool = False) -> Tensor:
+        """Return the tensor, which is on the device "CPU" already; RuntimeError for others."""
+        if device is None:
+            raise wrong("Tensor.to_", "device", "'CPU', where all tensors are", device)
+        self.to(device=device, non_blocking=non_blocking)
+        return self
+
+    def to_dlpack(self: Any) -> Any:
+        """Return a DLPack capsule of the tensor: see `adjoint.to_dlpack`."""
+        return dlpack.to_dlpack(self)
+
+    @staticmethod
+    def from_dlpack(dlpack_: Any, /) -> Tensor:
+        """Return a tensor of the numbers in a DLPack capsule: see `adjoint.from_dlpack`."""
+        return dlpack.from_dlpack(dlpack_)
+
+    # -- where the tensor is, and since when: what a program may ask that is written for other devices too --------------------------
+    init = _always(None, "None: the numbers are there since the tensor was made, also those of an Initializer.")
+    init_finished = _always(True, "True: the numbers are there.")
+    init_flag = _always(False, "False: no numbers are still to be made.")
+    delta_seed = _always(0, "0: an Initializer draws its numbers with the seed that is set.")
+    is_meta = _always(False, "False: a tensor has numbers.")
+    virtual_flag = _always(False, "False: a tensor is a real one.")
+    symbolic_shape = _always(None, "None: the shape of a tensor consists of numbers.")
+    parent_tensor_ = _always(None, "None: a tensor does not know which one it is a part of.")
+    index_of_parent_ = _always(None, "None: a tensor does not know which one it is a part of.")
+
+    def data_sync(self: Any, wait: bool = True) -> None:
+        """Do nothing: the numbers are where Python reads them."""
+
+    def wait_pipeline(self: Any) -> None:
+        """Do nothing: an operator has run when it returns."""
 
     # -- new tensors ------------------------------------------------------------------------------------------------
     def new_zeros(self: Any, size: Any, dtype: DType | None = None) -> Tensor:
@@ -796,25 +891,31 @@ _FUNCTIONS: dict[str, ModuleType] = {
          "copysign deg2rad fmax fmin frac heaviside hypot inv isneginf isposinf isreal ldexp logit positive "
          "rad2deg sgn signbit xdivy"),
         (integers, "bitwise_left_shift bitwise_right_shift gcd lcm"),
-        (activations, "hardshrink log_softmax"),
+        (activations, "hardshrink log_softmax soft_shrink"),
         (reduction, "amax amin cumprod logsumexp nanmean norm ptp"),
-        (ordering, "aminmax msort nanmedian top_k topk"),
+        (ordering, "aminmax kthvalue msort nanmedian nanquantile quantile top_k topk"),
         (running, "cummax cummin diff"),
         (counts, "bincount histc unique_with_pad"),
         (matrices, "det inverse logdet slogdet svd"),
         (linear, "addbmm addmm addmv baddbmm bmm dot ger inner mm outer"),
-        (shapes, "moveaxis movedim ravel swapaxes swapdims t view_as"),
+        (linear_systems,
+         "cholesky cholesky_inverse cholesky_solve geqrf lstsq lu_solve matrix_power orgqr triangular_solve"),
+        (patches, "col2im fold unfold"),
+        (shapes, "adjoint moveaxis movedim ravel swapaxes swapdims t view_as"),
         (parts, "fliplr flipud reverse roll tensor_split unbind"),
         (picking, "argwhere gather_elements gather_nd masked_select nonzero"),
         (scattering,
          "index_fill inplace_update masked_scatter select_scatter slice_scatter tensor_scatter_add tensor_scatter_max "
          "tensor_scatter_min "
          "tensor_scatter_sub tensor_scatter_update"),
+        (tensor_writes,
+         "bernoulli_ exponential_ fill_diagonal fill_diagonal_ index_add_ index_copy_ index_fill_ put_ scatter_ scatter_add_ uniform "
+         "unique"),
         (logsums, "logaddexp logaddexp2 logcumsumexp"),
         (special, "mvlgamma"),
         (diagonals, "tril triu"),
         (random_laws, "cauchy log_normal random_ uniform_"),
-        (random_numbers, "bernoulli multinomial"),
+        (random_numbers, "bernoulli multinomial random_categorical"),
         (bands, "diagflat diagonal_scatter"),
         (blocks, "dsplit hsplit reverse_sequence rot90 vsplit"),
         (distances, "cov cross renorm"),
@@ -825,13 +926,13 @@ _FUNCTIONS: dict[str, ModuleType] = {
 """The modules of the functions that become methods unchanged, with the tensor as first argument, besides those of `generated`."""
 
 _SYNONYMS = {
-    "divide": "div", "bitwise_not": "invert", "matrix_determinant": "det", "log_matrix_determinant": "slogdet",
+    "divide": "div", "bitwise_not": "invert", "matrix_determinant": "det", "log_matrix_determinant": "slogdet", "fills": "fill",
 }
 _DTYPES = {
     "half": F16, "bfloat16": BF16, "float": F32, "double": F64, "bool": BOOL, "byte": U8, "short": I16, "int": I32, "long": I64,
     "char": I8,
 }
-_IN_PLACE = ("add", "clamp", "div", "masked_fill", "remainder", "sub")
+_IN_PLACE = ("add", "addmm", "clamp", "div", "index_put", "masked_fill", "masked_scatter", "remainder", "sub")
 
 
 def _converter(dtype: DType) -> Callable[[Any], Tensor]:
@@ -888,7 +989,7 @@ def attach() -> None:
     on_frequent_calls(fused=make_fused, recorded=make_recorded)
     TensorType.__call__ = _called
     for name, method in vars(_Methods).items():
-        if name not in vars(object) and (callable(method) or isinstance(method, property)):
+        if name not in vars(object) and (callable(method) or isinstance(method, (property, staticmethod))):
             if not isinstance(method, property) and method.__qualname__.startswith(_Methods.__name__):
                 method.__qualname__ = f"Tensor.{name}"
             setattr(Tensor, name, method)

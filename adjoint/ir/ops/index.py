@@ -195,8 +195,9 @@ FUNCTIONS = {
     "isfinite": "is_finite", "lgamma": "lgamma", "digamma": "digamma", "igamma": "igamma", "igammac": "igammac", "logical_and":
     "logical_and", "logical_or": "logical_or", "logical_xor": "logical_xor", "logical_not": "logical_not", "population_count":
     "population_count", "pow": "pow", "tensor_pow": "pow", "pows": "pow", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log",
-    "log2": "log2", "log10": "log10", "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan", "asin": "asin", "acos": "acos", "atan":
-    "atan", "sinh": "sinh", "cosh": "cosh", "asinh": "asinh", "acosh": "acosh", "atanh": "atanh", "atan2": "atan2", "tanh": "tanh", "erf":
+    "log2": "log2", "log10": "log10", "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan", "asin": "asin", "arcsin": "asin", "acos":
+    "acos", "arccos": "acos", "atan": "atan", "arctan": "atan", "sinh": "sinh", "cosh": "cosh", "asinh": "asinh", "arcsinh": "asinh",
+    "acosh": "acosh", "arccosh": "acosh", "atanh": "atanh", "arctanh": "atanh", "atan2": "atan2", "arctan2": "atan2", "tanh": "tanh", "erf":
     "erf", "erfc": "erfc", "erfinv": "erfinv", "sinc": "sinc"
 }
 """For each function in `ops` that `public` of an op describes, the name of the op."""
@@ -225,8 +226,9 @@ METHODS = {
     "ne": "not_equal", "isnan": "is_nan", "isinf": "is_inf", "isfinite": "is_finite", "lgamma": "lgamma", "digamma": "digamma", "igamma":
     "igamma", "igammac": "igammac", "logical_and": "logical_and", "logical_or": "logical_or", "logical_xor": "logical_xor", "logical_not":
     "logical_not", "pow": "pow", "exp": "exp", "exp_": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log", "log_": "log", "log2": "log2",
-    "log10": "log10", "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan", "asin": "asin", "acos": "acos", "atan": "atan", "sinh":
-    "sinh", "cosh": "cosh", "asinh": "asinh", "acosh": "acosh", "atanh": "atanh", "atan2": "atan2", "tanh": "tanh", "tanh_": "tanh", "erf":
-    "erf", "erfc": "erfc", "erfinv": "erfinv", "erfinv_": "erfinv", "sinc": "sinc"
+    "log10": "log10", "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan", "asin": "asin", "arcsin": "asin", "acos": "acos",
+    "arccos": "acos", "atan": "atan", "arctan": "atan", "sinh": "sinh", "cosh": "cosh", "asinh": "asinh", "arcsinh": "asinh", "acosh":
+    "acosh", "arccosh": "acosh", "atanh": "atanh", "arctanh": "atanh", "atan2": "atan2", "arctan2": "atan2", "tanh": "tanh", "tanh_":
+    "tanh", "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "erfinv_": "erfinv", "sinc": "sinc"
 }
 """For each such method of Tensor the name of the op."""

@@ -300,7 +300,7 @@ class Asin(Unary):
     errors    TypeError: not floating point
     """
 
-    public = Public("asin(input)")
+    public = (Public("asin(input)"), Public("arcsin(x)", primitives=""))
     cost = 12
     pack = "inverse"
     samples = smooth_unary((-0.9, 0.9))
@@ -325,7 +325,7 @@ class Acos(Unary):
     errors    TypeError: not floating point
     """
 
-    public = Public("acos(input)", primitives="ACos")
+    public = Public("acos(input)", functions="arccos", methods="acos arccos", primitives="ACos")
     cost = 12
     pack = "inverse"
     samples = smooth_unary((-0.9, 0.9))
@@ -356,7 +356,7 @@ class Atan(Unary):
     errors    TypeError: not floating point
     """
 
-    public = Public("atan(input)")
+    public = Public("atan(input)", functions="arctan", methods="atan arctan")
     cost = 12
     pack = "inverse"
     samples = smooth_unary()
@@ -437,7 +437,7 @@ class Asinh(Unary):
     errors    TypeError: not floating point
     """
 
-    public = Public("asinh(input)")
+    public = Public("asinh(input)", functions="arcsinh", methods="asinh arcsinh")
     cost = 16
     pack = "inverse"
     samples = smooth_unary()
@@ -462,7 +462,7 @@ class Acosh(Unary):
     errors    TypeError: not floating point
     """
 
-    public = Public("acosh(input)")
+    public = Public("acosh(input)", functions="arccosh", methods="acosh arccosh")
     cost = 16
     pack = "inverse"
     samples = smooth_unary((1.5, 4.0))
@@ -487,7 +487,7 @@ class Atanh(Unary):
     errors    TypeError: not floating point
     """
 
-    public = Public("atanh(input)")
+    public = Public("atanh(input)", functions="arctanh", methods="atanh arctanh")
     cost = 16
     pack = "inverse"
     samples = smooth_unary((-0.9, 0.9))
@@ -553,7 +553,7 @@ class Atan2(Binary):
     errors    TypeError: dtypes differ or are not floating point; ValueError: shapes do not broadcast
     """
 
-    public = Public("atan2(input, other)")
+    public = Public("atan2(input, other)", functions="arctan2", methods="atan2 arctan2")
     takes = ("y", "x")
     forms = PLAIN_FORMS
     uniform = False

@@ -186,10 +186,19 @@ class Methods:
     def asin(self) -> Tensor:
         """`ops.asin` of this tensor."""
 
+    def arcsin(self) -> Tensor:
+        """`ops.arcsin` of this tensor."""
+
     def acos(self) -> Tensor:
         """`ops.acos` of this tensor."""
 
+    def arccos(self) -> Tensor:
+        """`ops.acos` of this tensor."""
+
     def atan(self) -> Tensor:
+        """`ops.atan` of this tensor."""
+
+    def arctan(self) -> Tensor:
         """`ops.atan` of this tensor."""
 
     def sinh(self) -> Tensor:
@@ -201,13 +210,25 @@ class Methods:
     def asinh(self) -> Tensor:
         """`ops.asinh` of this tensor."""
 
+    def arcsinh(self) -> Tensor:
+        """`ops.asinh` of this tensor."""
+
     def acosh(self) -> Tensor:
+        """`ops.acosh` of this tensor."""
+
+    def arccosh(self) -> Tensor:
         """`ops.acosh` of this tensor."""
 
     def atanh(self) -> Tensor:
         """`ops.atanh` of this tensor."""
 
+    def arctanh(self) -> Tensor:
+        """`ops.atanh` of this tensor."""
+
     def atan2(self, other: Any) -> Tensor:
+        """`ops.atan2` of this tensor."""
+
+    def arctan2(self, other: Any) -> Tensor:
         """`ops.atan2` of this tensor."""
 
     def tanh(self) -> Tensor:
