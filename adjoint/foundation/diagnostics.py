@@ -17,14 +17,15 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from adjoint.foundation.dataclass import dataclass, field
 
 __all__ = [
-    "At", "CompileError", "Derived", "Diagnostic", "InternalError", "Loc", "Note", "SourceText", "UNKNOWN", "Unknown",
+    "At", "CompileError", "Derived", "Diagnostic", "InternalError", "Loc", "MissingMember", "Note", "SourceText", "UNKNOWN", "Unknown",
     "Within", "beginning", "check_flag", "compile_error", "float_of", "integer_text", "is_of_python", "is_ours", "missing_name",
-    "missing_text", "name_error", "noted", "placed", "printed_as", "source_line", "user_place", "warn", "within",
+    "missing_text", "name_error", "noted", "placed", "printed_as", "source_line", "user_place", "warn", "way_out",
+    "within",
 ]
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
@@ -388,6 +389,33 @@ def missing_text(module: str, name: str, names: Iterable[str], instead: str | No
     close = _similar(name, tuple(names))
     hint = f" Close to it are: {', '.join(close)}." if close else ""
     return f"adjoint has no {name!r} in {module!r}.{hint}"
+
+
+def way_out(instead: Mapping[str, str], member: str) -> str:
+    """Return the sentence of a message that says what to write instead of a member of MindSpore's class; empty if there is nothing.
+
+    instead  by the name of the member, what to write
+    """
+    return f" Instead: {instead[member]}." if member in instead else ""
+
+
+class MissingMember:
+    """Takes the place of a member of MindSpore's that a class lacks: reading it raises an AttributeError that says what to write instead.
+
+        set_ = MissingMember("`x.assign_value(y)`")     in the class
+
+    So `hasattr` is False, and an attribute of that name can be set.  A class with a `__getattr__` raises the error there, by `way_out`.
+    """
+
+    def __init__(self, instead: str):
+        self.instead, self.name = instead, ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: object, owner: type) -> NoReturn:
+        subject = f"type object '{owner.__name__}'" if instance is None else f"'{owner.__name__}' object"
+        raise AttributeError(f"{subject} has no attribute '{self.name}'. Instead: {self.instead}.", name=self.name, obj=instance)
 
 
 @functools.lru_cache(maxsize=256)  # programs ask again and again whether there is a name, as by `hasattr`

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from adjoint.ir.types import BOOL, F32, I32, I64, U8, U16, U32, U64
+from adjoint.ir.types import BOOL, F32, F64, I32, I64, U8, U16, U32, U64
 from adjoint.nn.activation import get_activation
 from adjoint.nn.checks import (
     boolean,
@@ -61,10 +61,12 @@ class LossBase(Cell):
         return tuple(range(tensor_argument(self, "x", x).ndim))
 
     def get_loss(self, losses: Tensor, weights: Any = 1.0) -> Tensor:
-        """Return the losses times `weights`, reduced."""
+        """Return the losses times `weights`, reduced as `reduce` and `average` say; computed in Float32 or more, in their dtype."""
+        given = tensor_argument(self, "losses", losses)
+        found = given if given.dtype is F64 else given.astype(F32, copy=False)
         if not (isinstance(weights, (int, float)) and weights == 1):
-            losses = losses * weights
-        return functional.reduced(losses, self.reduction)
+            found = found * weights
+        return functional.reduced(found, "none" if not self.reduce else "mean" if self.average else "sum").astype(given.dtype, copy=False)
 
 
 class MSELoss(LossBase):
@@ -200,7 +202,7 @@ class PoissonNLLLoss(LossBase):
         return self.get_loss(losses)
 
 
-class GaussianNLLLoss(Cell):
+class GaussianNLLLoss(LossBase):
     """0.5 * (log(v) + (logits - labels)**2 / v) with v = max(var, eps); see `ops.gaussian_nll_loss`."""
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
@@ -338,7 +340,7 @@ class HuberLoss(LossBase):
         return functional.huber_loss(logits, labels, self.reduction, self.delta)
 
 
-class KLDivLoss(Cell):
+class KLDivLoss(LossBase):
     """labels * (log labels - logits), where the logits are log probabilities; "batchmean" is the sum over the length of the first axis."""
 
     def __init__(self, reduction: str = "mean"):

@@ -51,7 +51,7 @@ class HingeEmbeddingLoss(LossBase):
         return functional.hinge_embedding_loss(logits, labels, self.margin, self.reduction)
 
 
-class TripletMarginLoss(Cell):
+class TripletMarginLoss(LossBase):
     """max(0, d(x, positive) - d(x, negative) + margin), where d is a norm of the difference; see `ops.triplet_margin_loss`.
 
     margin  counts where it is not 1; else that of the call
@@ -103,7 +103,7 @@ class SoftMarginLoss(LossBase):
         return functional.soft_margin_loss(logits, labels, self.reduction)
 
 
-class MultiMarginLoss(Cell):
+class MultiMarginLoss(LossBase):
     """The mean over all scores of a row but that of its class y, of max(0, margin - x[y] + x)**p; see `ops.multi_margin_loss`.
 
     weight  one number for each class, which its losses are multiplied by; that of the call counts where there is none
@@ -122,7 +122,7 @@ class MultiMarginLoss(Cell):
         return functional.margins_of_class(x, target, shares, self.p, self.margin, self.reduction)
 
 
-class MultilabelMarginLoss(Cell):
+class MultilabelMarginLoss(LossBase):
     """Of each row max(0, 1 - x[y] + x[i]) over its classes y and all others i; see `ops.multilabel_margin_loss`."""
 
     def __init__(self, reduction: str = "mean"):

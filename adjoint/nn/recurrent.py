@@ -79,6 +79,12 @@ class RNNCellBase(Cell):
         self.bias_ih = drawn("bias_ih", rows) if has_bias else None
         self.bias_hh = drawn("bias_hh", rows) if has_bias else None
 
+    def reset_parameters(self, dtype: DType = F32) -> None:
+        """Draw the parameters anew, from -1/sqrt(hidden_size) to 1/sqrt(hidden_size), in a dtype."""
+        bound = 1 / math.sqrt(self.hidden_size)
+        for parameter in self.get_parameters():
+            parameter.set_data(initializer(Uniform(bound), parameter.shape, dtype_argument(dtype)))
+
     def _step(self, x: Any, state: tuple[Any, ...], names: tuple[str, ...]) -> State:
         x = floating(self, "x", x, 2)
         held = tuple(floating(self, name, part, 2) for name, part in zip(names, state, strict=True))

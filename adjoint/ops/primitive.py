@@ -7,9 +7,21 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from adjoint.foundation.diagnostics import way_out
+
 __all__ = ["Plain", "Primitive", "constexpr", "plain", "prim_attr_register"]
 
 _ABSENT = object()
+
+INSTEAD = {
+    **dict.fromkeys(("infer_shape", "infer_dtype", "infer_value", "do_infer_dtype", "check_shape", "check_dtype"),
+                    "the `shape` and `dtype` of the result, or an op as a class, as docs/adding-an-op.md says"),
+    "set_hook_fn": "`ops.HookBackward(hook)`",
+    **dict.fromkeys(("set_const_prim", "set_const_input_indexes", "set_inplace_prim", "set_prim_type"),
+                    "nothing: how an operator is compiled is not said by its object"),
+    "set_instance_name": "`set_prim_instance_name`", "side_effect_propagate": "nothing: effects happen in the order of the program",
+}
+"""What to write instead of members of MindSpore's Primitives that are missing here."""
 
 
 class Primitive:
@@ -41,6 +53,50 @@ class Primitive:
         """Remove an attribute, if there is one of this name; return the operator."""
         if self.attrs.pop(name, _ABSENT) is not _ABSENT:
             self.__dict__.pop(name, None)
+        return self
+
+    def add_attr(self, name: str, value: Any) -> None:
+        """Set an entry of `attrs` without making it an attribute of the object."""
+        if not isinstance(name, str):
+            raise self._wrong("add_attr", "name", "a str", name)
+        self.attrs[name] = value
+
+    def del_attr(self, name: str) -> None:
+        """Remove an attribute, if there is one of this name."""
+        self.del_prim_attr(name)
+
+    def get_attr_dict(self) -> dict[str, Any]:
+        """Return the attributes by name."""
+        return dict(self.attrs)
+
+    def set_user_data(self, key: str, value: Any) -> None:
+        """Keep an object with the operator under a name."""
+        self.__dict__.setdefault("_user_data", {})[key] = value
+
+    def get_user_data(self, key: str) -> Any:
+        """Return what `set_user_data` keeps under a name, or None; RuntimeError if nothing has been kept."""
+        if "_user_data" not in self.__dict__:
+            raise RuntimeError(f"For '{self.name}.get_user_data', there is no data: 'set_user_data' keeps it.")
+        return self.__dict__["_user_data"].get(key)
+
+    def set_signatures(self, signatures: Any) -> None:
+        """Accept signatures of MindSpore's, which have no effect: `__call__` says what the operands are brought to."""
+
+    @property
+    def update_parameter(self) -> bool:
+        """Whether the operator writes its operands: False; those that do say so in their documentation."""
+        return False
+
+    def shard(self, in_strategy: Any = None, out_strategy: Any = None) -> Primitive:
+        """Set the attributes `in_strategy` and `out_strategy`, which have no effect: each process holds whole tensors; return the operator.
+
+        TypeError for a strategy that is neither None nor a tuple.
+        """
+        for name, strategy in (("in_strategy", in_strategy), ("out_strategy", out_strategy)):
+            if strategy is not None and not isinstance(strategy, tuple):
+                raise self._wrong("shard", name, "a tuple, or None", strategy)
+            if strategy is not None:
+                self.add_prim_attr(name, strategy)
         return self
 
     def init_prim_io_names(self, inputs: Any, outputs: Any) -> None:
@@ -98,7 +154,7 @@ class Primitive:
                     f"{type(got).__name__}.")
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"The primitive {type(self).__name__!r} has no attribute {name!r}.")
+        raise AttributeError(f"The primitive {type(self).__name__!r} has no attribute {name!r}.{way_out(INSTEAD, name)}")
 
     if TYPE_CHECKING:
         __call__: Callable[..., Any]

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.foundation.diagnostics import MissingMember
 from adjoint.ir.ops.conversion import Cast
 from adjoint.ir.ops.index import METHODS
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, DType, TensorType, broadcast_shapes, tensor
@@ -935,6 +936,23 @@ _DTYPES = {
 _IN_PLACE = ("add", "addmm", "clamp", "div", "index_put", "masked_fill", "masked_scatter", "remainder", "sub")
 
 
+_COMPLEX = "the real and the imaginary part, each a tensor: there are no complex numbers"
+_SPARSE = "dense tensors; `ops.gather` reads by indices"
+_MEMORY = "`x.asnumpy()` or `x.to_dlpack()`, which share the memory of the tensor"
+_INDEX = "`x[index]`, for reading and writing"
+INSTEAD = {
+    "angle": _COMPLEX, "eigvals": _COMPLEX, "to_coo": _SPARSE, "to_csr": _SPARSE, "storage": _MEMORY, "untyped_storage": _MEMORY,
+    "set_": "`x.copy_(y)` for the numbers, or `x.set_data(y)` for another shape too: two tensors never write to one memory",
+    "delete_": "`del x`: the memory is freed with the last tensor that holds it", "set_cast_dtype": "`x.astype(dtype)`",
+    "set_device_address": "`Tensor.from_numpy`, which shares the memory of an array",
+    "param_info": "the attributes of a Parameter, such as `name` and `requires_grad`",
+    "set_param_info": "the attributes of a Parameter, such as `name` and `requires_grad`",
+    "getitem_index_info": _INDEX, "setitem_index_info": _INDEX,
+    "remove_hook": "`handle.remove()`, of the handle that `register_hook` returns",
+}
+"""What to write instead of members of MindSpore's Tensor that are missing here."""
+
+
 def _converter(dtype: DType) -> Callable[[Any], Tensor]:
     op = Cast(dtype)
 
@@ -1001,6 +1019,10 @@ def attach() -> None:
         _later(name, lambda other=other: getattr(Tensor, other))
     for name, dtype in _DTYPES.items():
         setattr(Tensor, name, _converter(dtype))
+    for name, instead in INSTEAD.items():
+        member = MissingMember(instead)
+        member.__set_name__(Tensor, name)
+        setattr(Tensor, name, member)
     for name in _IN_PLACE:
         _later(f"{name}_", lambda name=name: _method(f"{name}_", getattr(Tensor, name)))
 

@@ -8,7 +8,7 @@ from adjoint.ir.types import F32, I64, DType
 from adjoint.mint.nn import functional
 from adjoint.nn.checks import boolean, number, positive, positive_number
 from adjoint.ops.creation import ones, zeros
-from adjoint.ops.state import assign_add
+from adjoint.ops.state import assign, assign_add
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
@@ -56,6 +56,19 @@ class _BatchNorm(_Scaled):
             self.running_mean = Parameter(zeros(shape, kind), name="running_mean", requires_grad=False)
             self.running_var = Parameter(ones(shape, kind), name="running_var", requires_grad=False)
             self.num_batches_tracked = Parameter(Tensor(0, I64), name="num_batches_tracked", requires_grad=False)
+
+    def reset_running_stats(self) -> None:
+        """Set the running mean to zeros, the running variance to ones and the number of batches to 0, if there are running statistics."""
+        for kept, start in ((self.running_mean, zeros), (self.running_var, ones), (self.num_batches_tracked, zeros)):
+            if kept is not None:
+                assign(kept, start(kept.shape, kept.dtype))
+
+    def reset_parameters(self) -> None:
+        """Set weight to ones and bias to zeros, and reset the running statistics."""
+        self.reset_running_stats()
+        for kept, start in ((self.weight, ones), (self.bias, zeros)):
+            if kept is not None:
+                assign(kept, start(kept.shape, kept.dtype))
 
     def construct(self, input: Tensor) -> Tensor:
         if input.ndim not in self.ranks or input.shape[1] != self.num_features:

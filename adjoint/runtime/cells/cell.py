@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, Self
 
-from adjoint.foundation.diagnostics import check_flag
+from adjoint.foundation.diagnostics import check_flag, way_out
 from adjoint.ir.types import BF16, F16, F32, DType
 from adjoint.runtime.cells.attributes import Attributes
 from adjoint.runtime.cells.calling import EAGER, call
@@ -27,6 +27,19 @@ __all__ = ["Cell"]
 _OWN = frozenset({"_cells", "_params", "_hooks", "title"})
 _RECOMPUTE_OPTIONS = ("mp_comm_recompute", "parallel_optimizer_comm_recompute", "recompute_slice_activation")
 _UNSET = object()
+
+INSTEAD = {
+    "register_parameter_forward_hook": "a hook on the tensor that the Parameter becomes, in construct",
+    **dict.fromkeys(("pipeline_stage", "pipeline_segment", "parallel_parameter_merge_net_dict", "parallel_parameter_name_list"),
+                    "each process holds the whole network: data parallelism is what is here"),
+    **dict.fromkeys(("get_mixed_precision_type", "set_mixed_precision_type"), "`to_float`, or `amp.auto_mixed_precision`"),
+    "run_construct": "a call of the cell, or of its `construct`",
+    "get_func_graph_proto": "`adjoint dump-ir FILE.py:NAME`, which shows the graph",
+    **dict.fromkeys(("compile_cache", "compiled", "compile_phase", "phase_cache"), "`adjoint.jit_stats`, which tells a function's graphs"),
+    "jit_config_dict": "`set_jit_config`, whose options have no effect that could be read",
+    "enable_backward_hook": "nothing: hooks run when they are registered",
+}
+"""What to write instead of members of MindSpore's Cell that are missing here."""
 
 
 class Cell(CellValues):
@@ -198,7 +211,7 @@ class Cell(CellValues):
         if name in parameters:
             cast = cast_parameter(self, name)
             return parameters[name] if cast is None else cast
-        raise AttributeError(f"The '{type(self).__name__}' object has no attribute '{name}'.")
+        raise AttributeError(f"The '{type(self).__name__}' object has no attribute '{name}'.{way_out(INSTEAD, name)}")
 
     def _retitle(self, prefix: str) -> None:
         self.title = prefix
@@ -443,6 +456,24 @@ class Cell(CellValues):
     def cls_name(self) -> str:
         return type(self).__name__
 
+    def generate_scope(self) -> None:
+        """Set for every cell below this one what `get_scope` returns."""
+        for name, child in self._cells.items():
+            child._set_scope(f"Default/{name}-{child.cls_name}")
+
+    def _set_scope(self, scope: str) -> None:
+        dict.__setitem__(self.__dict__, "_scope", scope)
+        for name, child in self._cells.items():
+            child._set_scope(f"{scope}/{name}-{child.cls_name}")
+
+    def get_scope(self) -> str | None:
+        """Return the path of attributes and classes, such as "Default/block-SequentialCell/0-Dense"; None before `generate_scope`."""
+        return self.__dict__.get("_scope")
+
+    def parameters_broadcast_dict(self, recurse: bool = True) -> dict[str, Parameter]:
+        """Return the trainable Parameters that are not `layerwise_parallel`, by name."""
+        return OrderedDict((p.name, p) for p in self.trainable_params(recurse) if not p.layerwise_parallel)
+
     def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[Parameter, Parameter]:
         """Return a mapping from each Parameter to itself: Parameters hold their data from the start."""
         return {p: p for p in self.get_parameters()}
@@ -485,6 +516,27 @@ class Cell(CellValues):
             raise ValueError(f"For 'Cell.offload', the argument 'backward_prefetch' must be 'Auto' or at least 0, "
                              f"but got {backward_prefetch!r}.")
 
+    def set_boost(self, boost_type: str) -> Cell:
+        """Set the flag of an algorithm of MindSpore's, without effect; ValueError for one that is not "less_bn"."""
+        if boost_type != "less_bn":
+            raise ValueError(f"For 'set_boost', the argument 'boost_type' must be 'less_bn', but got {boost_type!r}.")
+        return self.add_flags_recursive(less_bn=True)
+
+    def set_broadcast_flag(self, mode: bool = True) -> Cell:
+        """Set the flag `broadcast_flag` on this cell and all below it, without effect: a process begins with the parameters it makes."""
+        return self.add_flags_recursive(broadcast_flag=mode)
+
+    def set_comm_fusion(self, fusion_type: int, recurse: bool = True) -> Cell:
+        """Set `comm_fusion` of the trainable Parameters, without effect: gradients of all are exchanged together."""
+        if not isinstance(fusion_type, int) or isinstance(fusion_type, bool):
+            raise TypeError(f"For 'set_comm_fusion', the argument 'fusion_type' must be an int, but got {fusion_type!r} of type "
+                            f"{type(fusion_type).__name__}.")
+        if fusion_type < 0:
+            raise ValueError(f"For 'set_comm_fusion', the argument 'fusion_type' must be at least 0, but got {fusion_type}.")
+        for parameter in self.trainable_params(recurse):
+            parameter.comm_fusion = fusion_type
+        return self
+
     def set_data_parallel(self) -> None:
         """Do nothing: each process computes the whole cell."""
 
@@ -517,6 +569,19 @@ class Cell(CellValues):
     def get_flags(self) -> dict[str, Any]:
         """Return the attributes that `add_flags` set."""
         return dict(self.__dict__.get("_flags", {}))
+
+    def compile_and_run(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Return what a call returns; `jit` and GRAPH_MODE decide whether it is computed as a graph."""
+        return self(*args, **kwargs)
+
+    def cast_inputs(self, inputs: Any, dst_type: Any) -> None:
+        """Do nothing, as in MindSpore 2.10; `to_float` casts."""
+
+    def remove_redundant_parameters(self) -> None:
+        """Do nothing, as in MindSpore 2.10."""
+
+    def update_cell_type(self, cell_type: Any) -> None:
+        """Do nothing: cells are not changed when they are called."""
 
     def compile(self, /, *args: Any, **kwargs: Any) -> None:
         """Do nothing; the method exists for MindSpore's scripts.  A graph is made at the first call."""

@@ -17,6 +17,10 @@ from adjoint.runtime.tensor.tensor import Tensor
 __all__ = ["CellValues"]
 
 
+_EXTRA = "_extra_state"
+"""The name under which `state_dict` has the extra state of a cell."""
+
+
 class IncompatibleKeys(NamedTuple):
     """The result of `load_state_dict`.
 
@@ -116,7 +120,7 @@ class CellValues:
     def state_dict(
         self, *args: Any, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
     ) -> dict[str, Tensor]:
-        """Return the Parameters and persistent buffers themselves, not copies, by their paths.
+        """Return the Parameters and persistent buffers themselves, not copies, and what `get_extra_state` of cells returns, by their paths.
 
         destination  a dict to put them into
         prefix       a str put before each path
@@ -127,6 +131,19 @@ class CellValues:
         found: dict[str, Tensor] = OrderedDict() if destination is None else destination
         self._save(found, prefix, given.get("keep_vars", keep_vars))
         return found
+
+    def get_extra_state(self) -> Any:
+        """Return what `state_dict` includes besides Parameters and buffers, under `_extra_state`.
+
+        A subclass that has such state defines this method together with `set_extra_state`; otherwise RuntimeError.
+        """
+        raise RuntimeError(f"For 'Cell.get_extra_state', '{type(self).__name__}' has no state besides Parameters and buffers: define "
+                           "'get_extra_state' and 'set_extra_state' in the class if it has.")
+
+    def set_extra_state(self, state: Any) -> None:
+        """Take what `get_extra_state` returned, when `load_state_dict` sets the values.  A subclass defines it; otherwise RuntimeError."""
+        raise RuntimeError(f"For 'Cell.set_extra_state', '{type(self).__name__}' has no state besides Parameters and buffers: define "
+                           "'get_extra_state' and 'set_extra_state' in the class if it has.")
 
     def _own_values(self) -> Iterator[tuple[str, Tensor]]:
         """Yield the Parameters and persistent buffers of this cell, not those of sub-cells, by their names."""
@@ -144,6 +161,8 @@ class CellValues:
         """
         for hook in self._registered("state_dict_pre"):
             hook(self, start, keep_vars)
+        if type(self).get_extra_state is not CellValues.get_extra_state:
+            found[f"{start}{_EXTRA}"] = self.get_extra_state()
         found.update((f"{start}{name}", value) for name, value in self._own_values())
         for name, child in self._cells.items():
             child._save(found, f"{start}{name}.", keep_vars)
@@ -152,7 +171,7 @@ class CellValues:
                 raise RuntimeError("For 'Cell.state_dict', a hook of 'register_state_dict_post_hook' must return None.")
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
-        """Set Parameters and buffers to the values at their paths; each keeps its dtype.
+        """Set Parameters and buffers to the values at their paths; each keeps its dtype.  Give `set_extra_state` of cells what is theirs.
 
         strict  True: RuntimeError if a path is missing in `state_dict` or unexpected there
 
@@ -173,8 +192,10 @@ class CellValues:
         for path, cell in paths:
             for hook in cell._registered("load_state_dict_pre"):
                 self._call_pre_hook(hook, cell, given, f"{path}." if path else "", strict, keys, wrong)
-        keys.missing_keys.extend(key for key in own if key not in given)
-        keys.unexpected_keys.extend(key for key in given if key not in own)
+        extra = {f"{path}.{_EXTRA}" if path else _EXTRA: cell for path, cell in paths
+                 if type(cell).set_extra_state is not CellValues.set_extra_state}
+        keys.missing_keys.extend(key for key in (*own, *extra) if key not in given)
+        keys.unexpected_keys.extend(key for key in given if key not in own and key not in extra)
         watched = [(cell, hook) for _, cell in reversed(paths) for hook in cell._registered("load_state_dict_post")]
         for key in own.keys() & given.keys():
             value = given[key]
@@ -186,6 +207,9 @@ class CellValues:
         for key, value in own.items():
             if key in given:
                 value.overwrite(given[key].astype(value.dtype))
+        for key, cell in extra.items():
+            if key in given:
+                cell.set_extra_state(given[key])
         for cell, hook in watched:
             if hook(cell, keys) is not None:
                 raise RuntimeError("For 'Cell.load_state_dict', a hook of 'register_load_state_dict_post_hook' must return None: it may "
