@@ -20,6 +20,7 @@ import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from statistics import geometric_mean
+from typing import Any
 
 from adjoint.cli.explain import MISTAKES
 from adjoint.codegen.accuracy import ULP
@@ -217,7 +218,54 @@ def compatibility_page() -> str:
         for instead, names in sorted(missing.items()):
             sections += [f"Missing; instead {instead}:" if instead else "Missing:", "", _lines(names), ""]
     page = COMPATIBILITY.format(version=paths.VERSION, rows="\n".join(rows), importable=marked)
-    return "\n".join([page, *sections, "## What differs", "", _differing(), "", *_collections(), *_examples(), *_compared()])
+    return "\n".join([page, *sections, *_members(), "## What differs", "", _differing(), "", *_collections(), *_examples(), *_compared()])
+
+
+MEMBERS = """\
+## Members of classes
+
+Methods, properties and other attributes of MindSpore's public classes that do not begin with an underscore, each counted at the first
+public class that has it. Of the {classes} classes that are here, {complete} have all of theirs; of {all} members {here} are here. Reading a
+member that is missing raises an AttributeError. It says what to write instead where this page does.
+
+| class | there | missing |
+|---|---|---|
+{rows}
+"""
+
+
+FOUND_MEMBERS = runpy.run_path(str(Path(__file__).with_name("members.py")))
+
+
+def _members() -> list[str]:
+    """The members of classes: counts of those that lack some, and the missing ones, classes that lack the same together."""
+    found = FOUND_MEMBERS["rows"]()
+    lacking: dict[tuple[str, ...], list[Any]] = {}
+    for row in found:
+        if row.missing:
+            lacking.setdefault(tuple(row.missing), []).append(row)
+    named = {missing: _classes(rows) for missing, rows in lacking.items()}
+    rows = [f"| {named[missing]} | {sum(len(row.here) for row in rows)} | {sum(len(row.missing) for row in rows)} |"
+            for missing, rows in lacking.items()]
+    here, gone = sum(len(row.here) for row in found), sum(len(row.missing) for row in found)
+    lines = [MEMBERS.format(classes=len(found), here=here, all=here + gone, complete=sum(not row.missing for row in found),
+                            rows="\n".join(rows))]
+    for missing, owners in lacking.items():
+        ways: dict[str, list[str]] = {}
+        for name in missing:
+            ways.setdefault(FOUND_MEMBERS["way_out"](owners[0].kind, name) or "", []).append(f"`{name}`")
+        lines += [f"{named[missing]}:", ""]
+        for instead, names in sorted(ways.items()):
+            lines += textwrap.wrap(f"* {', '.join(names)}{f'; instead {instead}' if instead else ''}", 138, subsequent_indent="  ",
+                                   break_long_words=False, break_on_hyphens=False)
+        lines.append("")
+    return lines
+
+
+def _classes(rows: list[Any]) -> str:
+    """The names of classes; of many the first, and how many more."""
+    names = [f"`{row.place}`" for row in rows]
+    return ", ".join(names) if len(names) < 4 else f"{', '.join(names[:2])} and {len(names) - 2} more like them"
 
 
 def _lines(names: Iterable[str]) -> str:

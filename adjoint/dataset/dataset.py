@@ -21,7 +21,7 @@ from adjoint.dataset.samplers import DistributedSampler, RandomSampler, Shuffle
 from adjoint.dataset.saving import save as save_rows
 from adjoint.dataset.sources import Sampled
 from adjoint.dataset.streams import fresh_seed
-from adjoint.foundation.diagnostics import warn
+from adjoint.foundation.diagnostics import MissingMember, warn
 from adjoint.runtime.cells.cell import Cell
 
 __all__ = ["ConcatDataset", "Dataset", "zip_datasets"]
@@ -33,6 +33,9 @@ class Dataset:
     Iterating gives the rows of an epoch as lists of tensors.  A random choice depends on the seed, the epoch and the row alone, so a seed
     gives the same rows again, for any number of workers.
     """
+
+    build_vocab = MissingMember("`text.Vocab.from_dataset(dataset, columns)`")
+    build_sentencepiece_vocab = MissingMember("a library for it, on the texts that `create_tuple_iterator` gives")
 
     def __init__(self, node: Node):
         self.node = node

@@ -16,28 +16,39 @@ _registered: WeakKeyDictionary[Any, tuple[Any, ...]] = WeakKeyDictionary()
 _DTYPES = {
     "None": "", "BOOL": "bool", "I8": "int8", "U8": "uint8", "I16": "int16", "U16": "uint16", "I32": "int32", "U32": "uint32",
     "I64": "int64", "U64": "uint64", "F16": "float16", "F32": "float32", "F64": "float64", "BF16": "bfloat16",
+    "C64": "complex64", "C128": "complex128",
 }
 _FORMATS = {
     "None": "", "Default": "DefaultFormat", "5HD": "NC1HWC0", "FracZ": "FRACTAL_Z", "FracNZ": "FRACTAL_NZ", "C1HWNCoC0": "C1HWNCoC0",
     "NCHW": "NCHW", "NHWC": "NHWC", "HWCN": "HWCN", "NDHWC": "NDHWC", "ChannelLast": "ChannelLast", "NDC1HWC0": "NDC1HWC0",
+    "NC1HWC0": "NC1HWC0", "NCDHW": "NCDHW", "DHWCN": "DHWCN", "FRACTAL_Z_3D": "FRACTAL_Z_3D", "FracZNLSTM": "FRACTAL_ZN_LSTM",
+    "FracZNRNN": "FRACTAL_ZN_RNN", "ND_RNNBIAS": "ND_RNN_BIAS",
 }
+_CONTAINERS = ("List", "Tuple")
 
 
 class _Pairs(type):
     """Gives `DataType` its attributes, `F32_Default` and so on."""
 
-    def __getattr__(cls, name: str) -> tuple[str, str]:
+    def __getattr__(cls, name: str) -> tuple[str, ...]:
         dtype, _, layout = name.partition("_")
         if dtype in _DTYPES and layout in _FORMATS:
             return _DTYPES[dtype], _FORMATS[layout]
+        layout, _, container = layout.rpartition("_")
+        if dtype in _DTYPES and layout == "Default" and container in _CONTAINERS:
+            return _DTYPES[dtype], _FORMATS[layout], container.lower()
         raise AttributeError(f"type object 'DataType' has no attribute {name!r}")
 
     def __dir__(cls) -> list[str]:
-        return [f"{dtype}_{layout}" for dtype in _DTYPES for layout in _FORMATS]
+        layouts = (*_FORMATS, *(f"Default_{container}" for container in _CONTAINERS))
+        return [f"{dtype}_{layout}" for dtype in _DTYPES for layout in layouts]
 
 
 class DataType(metaclass=_Pairs):
-    """Pairs of a dtype and a format: `DataType.F32_Default` is ("float32", "DefaultFormat").  On the CPU the format has no effect."""
+    """Pairs of a dtype and a format: `DataType.F32_Default` is ("float32", "DefaultFormat").  On the CPU the format has no effect.
+
+    `DataType.F32_Default_List` and `DataType.F32_Default_Tuple` say that the operand is a list or tuple of such tensors.
+    """
 
 
 class CustomRegOp:
@@ -112,7 +123,7 @@ def accepted_dtypes(func: Any, reg_info: Any) -> list[tuple[str, ...]] | None:
     if any(info.get("attr") for info in here):
         raise ValueError("For 'Custom', the argument 'reg_info' must have no attributes: functions on the CPU are not given them; let the "
                          "function know the numbers, or pass them as inputs.")
-    found = [tuple([dtype for dtype, _ in pairs]) for info in here for pairs in info.get("dtype_format", ())]
+    found = [tuple([dtype for dtype, *_ in pairs]) for info in here for pairs in info.get("dtype_format", ())]
     return found if found and all(all(dtypes) for dtypes in found) else None
 
 

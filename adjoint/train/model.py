@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from adjoint.foundation.diagnostics import MissingMember
 from adjoint.nn.checks import boolean, integer, least_integer, positive
 from adjoint.nn.grad_reducer import broadcast_parameters
 from adjoint.nn.wrap import WithEvalCell, WithLossCell
@@ -45,6 +46,9 @@ class Model:
 
     It runs in the mode of the context, eager or as a graph; hooks of cells and Tensors fire in both.
     """
+
+    infer_train_layout = MissingMember("nothing: each process holds the whole network, data parallelism is what is here")
+    infer_predict_layout = MissingMember("nothing: each process holds the whole network, data parallelism is what is here")
 
     def __init__(
         self, network: Cell, loss_fn: Any = None, optimizer: Any = None, metrics: Any = None, eval_network: Cell | None = None,

@@ -25,6 +25,7 @@ import record_layers
 import record_layouts
 import record_losses
 import record_matrices
+import record_members
 import record_mindrecord
 import record_names
 import record_naming
@@ -62,6 +63,7 @@ RECORDERS = {
     "training": record_training.record,
     "names": record_names.record,
     "kinds": record_names.record_kinds,
+    "members": record_members.record,
 }
 ELSEWHERE = {"names": "../../adjoint/compat"}
 """Facts that are part of the package: the folder to write them to."""

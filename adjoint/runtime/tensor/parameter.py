@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from adjoint.foundation.diagnostics import MissingMember
 from adjoint.ir.types import I32, DType
 from adjoint.runtime.process.tracer import emitter, not_recording, state
 from adjoint.runtime.tensor.tensor import Tensor, as_tensor, initializer, unshared
@@ -75,6 +76,7 @@ class Parameter(Tensor):
 
     __slots__ = ()
     _is_parameter = True
+    add_pipeline_stage = MissingMember("nothing: each process holds the whole network, data parallelism is what is here")
     cache_enable = _Mark("cache_enable", bool, False)
     cache_shape = _Mark("cache_shape", (tuple, list), (), list)
     comm_fusion = _Fusion("comm_fusion", int, 1)
