@@ -79,7 +79,7 @@ ANYTHING = {
     # Passed on as they are.
     "ops.depend", "ops.Depend()", "ops.stop_gradient", "ops.StopGradient()", "ops.Print()", "ops.print_", "nn.Identity()", "nn.Identity",
     "ops.Primitive",
-    "ops.is_tensor", "ops.mixed_precision_cast.x",
+    "ops.is_tensor", "ops.is_", "ops.is_not", "ops.make_list", "ops.mixed_precision_cast.x",
     "ops.partial.args", "ops.Partial()", "nn.FixedLossScaleUpdateCell()",
     # A queue's rows are taken out when they are asked for.
     "ops.unregister_queue", "ms.vjp.weights", "ops.vjp.weights",

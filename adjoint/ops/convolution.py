@@ -20,7 +20,7 @@ from adjoint.ops.shapes import reshape, transpose
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
-__all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose2d"]
+__all__ = ["conv1d", "conv2d", "conv3d", "conv3d_transpose", "conv_transpose2d"]
 
 Pairs = tuple[tuple[int, int], tuple[int, int]]
 
@@ -290,6 +290,27 @@ def volume_padding(op: str, pad_mode: Any, padding: Any) -> Sides | str:
     whole_widths = tuple(whole(op, "padding", width) for width in widths)
     around = whole_widths if len(widths) == 6 else tuple(n for n in (whole_widths * (3 // len(widths))) for _ in (0, 1))
     return tuple(zip(around[::2], around[1::2], strict=True))
+
+
+@fusible
+def conv3d_transpose(
+    inputs: Any, weight: Any, pad_mode: str = "valid", padding: Any = 0, stride: Any = 1, dilation: Any = 1, group: int = 1,
+    output_padding: Any = 0,
+) -> Tensor:
+    """Return the transpose of `conv3d`: of volumes [n, c, d, h, w] with kernels [c, out / group, kd, kh, kw].
+
+    pad_mode        "valid"; "same": results of size * stride; "pad": `padding` is cut off, an int or (head, tail, top, bottom, left, right)
+    output_padding  elements more at the ends, less than stride or dilation; 0 unless `pad_mode` is "pad"
+    """
+    op = "Conv3DTranspose"
+    around, step, apart = volume_padding(op, pad_mode, padding), three(op, "stride", stride), three(op, "dilation", dilation)
+    longer = three(op, "output_padding", output_padding, least=0)
+    if any(more >= max(a, b) for more, a, b in zip(longer, step, apart, strict=True)):
+        raise wrong(op, "output_padding", "less than stride or dilation", output_padding)
+    if any(longer) and isinstance(around, str):
+        raise wrong(op, "output_padding", "0 unless 'pad_mode' is 'pad'", output_padding)
+    groups = integer(op, "group", group)
+    return transposed_volume_convolution(op, inputs, weight, stride=step, padding=around, dilation=apart, groups=groups, longer=longer)
 
 
 @fusible

@@ -9,12 +9,13 @@ __all__ = [
     "abs", "absolute", "acos", "acosh", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "asin",
     "asinh", "atan", "atan2", "atanh", "bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "bessel_j0", "bessel_j1", "bessel_k0",
     "bessel_k0e", "bessel_k1", "bessel_k1e", "bessel_y0", "bessel_y1", "ceil", "cos", "cosh", "digamma", "eq", "equal", "erf", "erfc",
-    "erfinv", "exp", "exp2", "expm1", "floor", "floor_div", "floor_divide", "floor_mod", "ge", "greater", "greater_equal", "gt", "i0",
-    "igamma", "igammac", "isfinite", "isinf", "isnan", "le", "less", "less_equal", "lgamma", "log", "log10", "log1p", "log2",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "maximum", "minimum", "mod", "mul", "mul_no_nan", "multiply", "ne",
-    "neg", "negative", "nextafter", "not_equal", "population_count", "pow", "pows", "remainder", "rsqrt", "sigmoid", "sign", "sin",
-    "sinc", "sinh", "sqrt", "square", "sub", "tan", "tanh", "tensor_add", "tensor_floordiv", "tensor_ge", "tensor_gt", "tensor_le",
-    "tensor_lt", "tensor_mod", "tensor_mul", "tensor_pow", "tensor_sub",
+    "erfinv", "exp", "exp2", "expm1", "floor", "floor_div", "floor_divide", "floor_mod", "floordiv", "floormod", "ge", "greater",
+    "greater_equal", "gt", "i0", "igamma", "igammac", "isfinite", "isinf", "isnan", "le", "less", "less_equal", "lgamma", "log",
+    "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "maximum", "minimum", "mod", "mul",
+    "mul_no_nan", "multiply", "ne", "neg", "negative", "nextafter", "not_equal", "population_count", "pow", "pows", "remainder",
+    "rsqrt", "sigmoid", "sign", "sin", "sinc", "sinh", "sqrt", "square", "sub", "tan", "tanh", "tensor_add", "tensor_exp",
+    "tensor_expm1", "tensor_floordiv", "tensor_ge", "tensor_gt", "tensor_le", "tensor_lt", "tensor_mod", "tensor_mul", "tensor_pow",
+    "tensor_sub",
 ]
 
 def names_of(op: str) -> Names: ...
@@ -93,6 +94,7 @@ def floor_div(x: Any, y: Any) -> Tensor:
     gradient  none: piecewise constant
     """
 
+floordiv = floor_div
 tensor_floordiv = floor_div
 
 def remainder(input: Any, other: Any) -> Tensor:
@@ -135,6 +137,7 @@ def floor_mod(x: Any, y: Any) -> Tensor:
     ct        the gradient of the result
     """
 
+floormod = floor_mod
 
 def neg(input: Any) -> Tensor:
     """-input.
@@ -579,6 +582,7 @@ def exp(input: Any) -> Tensor:
     ct        the gradient of the result
     """
 
+tensor_exp = exp
 
 def exp2(input: Any) -> Tensor:
     """2 to the power input.
@@ -597,6 +601,7 @@ def expm1(input: Any) -> Tensor:
     ct        the gradient of the result
     """
 
+tensor_expm1 = expm1
 
 def log(input: Any) -> Tensor:
     """Return the natural logarithm; -infinity at 0, NaN below.

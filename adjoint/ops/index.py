@@ -18,7 +18,7 @@ FUNCTIONS = {
     "boxes":
         "bounding_box_decode bounding_box_encode check_valid iou",
     "convolution":
-        "conv1d conv2d conv3d conv_transpose2d",
+        "conv1d conv2d conv3d conv3d_transpose conv_transpose2d",
     "counts":
         "bincount bucketize histc intopk searchsorted unique_with_pad",
     "creation":
@@ -87,8 +87,9 @@ FUNCTIONS = {
     "sampling":
         "affine_grid crop_and_resize grid_sample max_unpool1d max_unpool2d max_unpool3d",
     "scalars":
-        "make_range scalar_add scalar_cast scalar_div scalar_eq scalar_floordiv scalar_ge scalar_gt scalar_le scalar_log scalar_lt "
-        "scalar_max scalar_min scalar_mod scalar_mul scalar_pow scalar_sub scalar_to_array scalar_uadd scalar_usub tuple_len",
+        "is_ is_not list_len make_list make_range scalar_add scalar_cast scalar_div scalar_eq scalar_floordiv scalar_ge scalar_gt "
+        "scalar_le scalar_log scalar_lt scalar_max scalar_min scalar_mod scalar_mul scalar_pow scalar_sub scalar_to_array scalar_uadd "
+        "scalar_usub shape_mul tuple_len tuple_reversed",
     "scattering":
         "index_add index_fill inplace_add inplace_index_add inplace_sub inplace_update masked_scatter scatter scatter_add scatter_div "
         "scatter_max scatter_min scatter_mul scatter_nd scatter_nd_add scatter_nd_div scatter_nd_max scatter_nd_min scatter_nd_mul "
@@ -105,13 +106,13 @@ FUNCTIONS = {
     "window_functions":
         "bartlett_window blackman_window hamming_window hann_window kaiser_window",
     "generated":
-        "sigmoid add tensor_add sub tensor_sub mul multiply tensor_mul mul_no_nan floor_divide floor_div tensor_floordiv remainder "
-        "mod tensor_mod floor_mod neg negative abs absolute sign sqrt rsqrt square maximum minimum floor ceil nextafter bessel_i0 i0 "
-        "bessel_i0e bessel_i1 bessel_i1e bessel_j0 bessel_j1 bessel_y0 bessel_y1 bessel_k0 bessel_k0e bessel_k1 bessel_k1e less lt "
-        "tensor_lt less_equal le tensor_le greater gt tensor_gt greater_equal ge tensor_ge equal eq not_equal ne isnan isinf isfinite "
-        "lgamma digamma igamma igammac logical_and logical_or logical_xor logical_not population_count pow tensor_pow pows exp exp2 "
-        "expm1 log log2 log10 log1p sin cos tan asin arcsin acos arccos atan arctan sinh cosh asinh arcsinh acosh arccosh atanh "
-        "arctanh atan2 arctan2 tanh erf erfc erfinv sinc",
+        "sigmoid add tensor_add sub tensor_sub mul multiply tensor_mul mul_no_nan floor_divide floor_div floordiv tensor_floordiv "
+        "remainder mod tensor_mod floor_mod floormod neg negative abs absolute sign sqrt rsqrt square maximum minimum floor ceil "
+        "nextafter bessel_i0 i0 bessel_i0e bessel_i1 bessel_i1e bessel_j0 bessel_j1 bessel_y0 bessel_y1 bessel_k0 bessel_k0e "
+        "bessel_k1 bessel_k1e less lt tensor_lt less_equal le tensor_le greater gt tensor_gt greater_equal ge tensor_ge equal eq "
+        "not_equal ne isnan isinf isfinite lgamma digamma igamma igammac logical_and logical_or logical_xor logical_not "
+        "population_count pow tensor_pow pows exp tensor_exp exp2 expm1 tensor_expm1 log log2 log10 log1p sin cos tan asin arcsin "
+        "acos arccos atan arctan sinh cosh asinh arcsinh acosh arccosh atanh arctanh atan2 arctan2 tanh erf erfc erfinv sinc",
 }
 """For each module the functions that it defines."""
 
@@ -134,12 +135,12 @@ PRIMITIVES = {
     "effects":
         "Assert Assign AssignAdd AssignSub Bernoulli Cauchy LogUniformCandidateSampler Multinomial MultinomialWithReplacement Print "
         "RandomCategorical RandomChoiceWithMask RandomGamma RandomPoisson RandomShuffle Randperm StandardNormal "
-        "UniformCandidateSampler UniformInt UniformReal",
+        "UniformCandidateSampler UniformInt UniformReal LogNormalReverse RandpermV2",
     "elementwise":
         "AddN Addcdiv Addcmul ApproximateEqual BitwiseAnd BitwiseOr BitwiseXor Cast CheckNumerics Depend Div DivNoNan Eps Fmax Fmin "
         "Gcd Heaviside Hypot Identity IdentityN Inv Invert IsClose Lcm LeftShift Lerp LogicalAnd LogicalOr Logit MaskedFill Mod "
-        "RealDiv Reciprocal RightShift Rint Round Select SquareSumAll SquaredDifference StopGradient Trunc TruncateDiv TruncateMod "
-        "Xdivy Xlogy",
+        "NanToNum Real RealDiv Reciprocal RightShift Rint Round Select SquareSumAll SquaredDifference StopGradient Trunc TruncateDiv "
+        "TruncateMod Xdivy Xlogy",
     "fractional":
         "FractionalAvgPool FractionalMaxPool FractionalMaxPool3DWithFixedKsize FractionalMaxPoolWithFixedKsize",
     "fused_steps":
@@ -147,47 +148,51 @@ PRIMITIVES = {
     "indices":
         "CompareAndBitpack DataFormatDimMap DataFormatVecPermute MapUniform NoRepeatNGram PadV3 ScalarCast SubAndFilter UnravelIndex",
     "linear_systems":
-        "Cholesky CholeskyInverse CholeskySolve Geqrf Lstsq LuSolve LuUnpack MatrixPower MatrixSolve MatrixTriangularSolve Orgqr Qr "
-        "TridiagonalMatMul",
+        "Cholesky CholeskyInverse CholeskySolve Geqrf Lstsq LuSolve LuUnpack MatrixPower MatrixSolve MatrixSolveLs "
+        "MatrixTriangularSolve Orgqr Ormqr Qr TridiagonalMatMul",
     "loops":
         "ForiLoop Scan WhileLoop",
     "matrices":
         "Cdist Cross Diag DiagPart Einsum Ger LogMatrixDeterminant MatrixBandPart MatrixDeterminant MatrixDiagPartV3 MatrixDiagV3 "
         "MatrixInverse MatrixSetDiagV3 Pdist Renorm Svd Trace TrilIndices TriuIndices",
     "network":
-        "GELU GLU LRN BatchMatMul BatchNorm BiasAdd CeLU Dropout Dropout2D Dropout3D DropoutDoMask DropoutGenMask Elu FastGeLU GeLU "
-        "Gelu HShrink HSigmoid HSwish LayerNorm LogSoftmax MatMul Mish PReLU ReLU ReLU6 RmsNorm SeLU SoftShrink Softmax Softplus "
-        "Softsign StandardLaplace",
+        "GELU GLU LRN BatchMatMul BatchNorm BiasAdd CeLU Dense Dropout Dropout2D Dropout3D DropoutDoMask DropoutGenMask Elu FastGeLU "
+        "FastGelu GeLU Gelu HShrink HSigmoid HSwish LayerNorm LogSoftmax MatMul Mish PReLU ReLU ReLU6 RmsNorm SeLU SoftShrink Softmax "
+        "Softplus Softsign StandardLaplace",
     "optimizers":
         "SGD Adam AdamWeightDecay ApplyAdaMax ApplyAdadelta ApplyAdagrad ApplyAdagradDA ApplyAdagradV2 ApplyAdamWithAmsgrad "
         "ApplyAdamWithAmsgradV2 ApplyAddSign ApplyCenteredRMSProp ApplyFtrl ApplyGradientDescent ApplyMomentum ApplyPowerSign "
         "ApplyProximalAdagrad ApplyProximalGradientDescent ApplyRMSProp LARSUpdate SparseApplyAdagradV2 SparseApplyFtrl",
     "patches":
-        "ChannelShuffle Col2Im DepthToSpace Im2Col SpaceToDepth",
+        "ChannelShuffle Col2Im DepthToSpace ExtractVolumePatches Im2Col SpaceToDepth",
     "pooling":
         "AdaptiveAvgPool2D AdaptiveAvgPool3D AdaptiveMaxPool2D AdaptiveMaxPool3D AvgPool AvgPool3D MaxPool MaxPool3D "
         "MaxPool3DWithArgmax MaxPoolWithArgmax MaxPoolWithArgmaxV2",
     "reductions":
-        "ArgMaxWithValue ArgMinWithValue Argmax Argmin Bincount Bucketize CumProd CumSum Cummax Cummin CumulativeLogsumexp EqualCount "
-        "FloatStatus Histogram InTopK L2Loss L2Normalize ListDiff LowerBound LpNorm Median NthElement ReduceAll ReduceAny ReduceMax "
-        "ReduceMean ReduceMin ReduceProd ReduceStd ReduceSum SearchSorted Sort TopK UpperBound",
+        "ArgMaxWithValue ArgMinWithValue Argmax Argmin Bincount Bucketize CountNonZero CumProd CumSum Cummax Cummin "
+        "CumulativeLogsumexp EqualCount FloatStatus Histogram InTopK L2Loss L2Normalize ListDiff LowerBound LpNorm Median NthElement "
+        "NuclearNorm Quantile ReduceAll ReduceAny ReduceMax ReduceMean ReduceMin ReduceProd ReduceStd ReduceSum SearchSorted Sort "
+        "TopK UpperBound",
     "resizing":
         "ResizeArea ResizeBicubic ResizeBilinearV2 ResizeLinear1D ResizeNearestNeighbor ResizeNearestNeighborV2 ScaleAndTranslate "
         "UpsampleNearest3D UpsampleTrilinear3D",
+    "row_steps":
+        "AdamNoUpdateParam FusedSparseAdam FusedSparseFtrl FusedSparseLazyAdam FusedSparseProximalAdagrad SparseApplyAdagrad "
+        "SparseApplyRMSProp",
     "scattering":
         "Gather GatherD GatherNd GatherV2 IndexAdd IndexFill IndexPut InplaceAdd InplaceIndexAdd InplaceSub InplaceUpdate "
-        "InplaceUpdateV2 MaskedSelect NonZero ScatterAdd ScatterAddWithAxis ScatterDiv ScatterMax ScatterMin ScatterMul ScatterNd "
-        "ScatterNdAdd ScatterNdDiv ScatterNdMax ScatterNdMin ScatterNdMul ScatterNdSub ScatterNdUpdate ScatterSub ScatterUpdate "
-        "SegmentMax SegmentMean SegmentMin SegmentProd SegmentSum TensorScatterAdd TensorScatterDiv TensorScatterElements "
-        "TensorScatterMax TensorScatterMin TensorScatterMul TensorScatterSub TensorScatterUpdate Unique UniqueConsecutive "
-        "UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd UnsortedSegmentSum",
+        "InplaceUpdateV2 MaskedScatter MaskedSelect NonZero ScatterAdd ScatterAddWithAxis ScatterDiv ScatterMax ScatterMin ScatterMul "
+        "ScatterNd ScatterNdAdd ScatterNdDiv ScatterNdMax ScatterNdMin ScatterNdMul ScatterNdSub ScatterNdUpdate ScatterSub "
+        "ScatterUpdate SegmentMax SegmentMean SegmentMin SegmentProd SegmentSum TensorScatterAdd TensorScatterDiv "
+        "TensorScatterElements TensorScatterMax TensorScatterMin TensorScatterMul TensorScatterSub TensorScatterUpdate Unique "
+        "UniqueConsecutive UniqueWithPad UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd UnsortedSegmentSum",
     "sequences":
         "CTCLossV2 EditDistance LSTM",
     "shaping":
-        "BartlettWindow BatchToSpaceND BlackmanWindow BroadcastTo Concat EmbeddingLookup ExpandDims Eye Fill FillV2 Flatten "
-        "HammingWindow InvertPermutation LinSpace LogSpace Meshgrid MirrorPad OneHot Ones OnesLike Pad Padding ParallelConcat Range "
-        "Rank Reshape ReverseSequence ReverseV2 ScalarToArray ScalarToTensor Shape Size Slice SpaceToBatchND Split Squeeze Stack "
-        "StridedSlice TensorShape Tile Transpose Tril Triu TupleToArray TypeOf Unstack Zeros ZerosLike",
+        "BartlettWindow BatchToSpaceND BlackmanWindow BroadcastTo Concat EmbeddingLookup Expand ExpandDims Eye Fill FillDiagonal "
+        "FillV2 Flatten HammingWindow InvertPermutation LinSpace LogSpace Meshgrid MirrorPad OneHot Ones OnesLike Pack Pad Padding "
+        "ParallelConcat Range Rank Reshape ReverseSequence ReverseV2 ScalarToArray ScalarToTensor Shape Size Slice SpaceToBatchND "
+        "Split Squeeze Stack StridedSlice TensorShape Tile Transpose Tril Triu TupleToArray TypeOf Unpack Unstack Zeros ZerosLike",
     "special":
         "Betainc Mvlgamma Polygamma Zeta",
     "summaries":

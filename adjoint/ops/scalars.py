@@ -14,9 +14,9 @@ from adjoint.ops.creation import scalar_to_tensor
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
-    "make_range", "scalar_add", "scalar_cast", "scalar_div", "scalar_eq", "scalar_floordiv", "scalar_ge", "scalar_gt", "scalar_le",
-    "scalar_log", "scalar_lt", "scalar_max", "scalar_min", "scalar_mod", "scalar_mul", "scalar_pow", "scalar_sub", "scalar_to_array",
-    "scalar_uadd", "scalar_usub", "tuple_len",
+    "is_", "is_not", "list_len", "make_list", "make_range", "scalar_add", "scalar_cast", "scalar_div", "scalar_eq", "scalar_floordiv",
+    "scalar_ge", "scalar_gt", "scalar_le", "scalar_log", "scalar_lt", "scalar_max", "scalar_min", "scalar_mod", "scalar_mul",
+    "scalar_pow", "scalar_sub", "scalar_to_array", "scalar_uadd", "scalar_usub", "shape_mul", "tuple_len", "tuple_reversed",
 ]
 
 BYTES_OF_INT = 40
@@ -115,6 +115,42 @@ def tuple_len(x: tuple[Any, ...] | list[Any]) -> int:
     if not isinstance(x, (tuple, list)):
         raise wrong("tuple_len", "x", "a tuple or a list", x, TypeError)
     return len(x)
+
+
+def list_len(sequence: Any) -> int:
+    """Return the number of items of a list or tuple; raise TypeError for others."""
+    if not isinstance(sequence, (tuple, list)):
+        raise wrong("list_len", "sequence", "a list or a tuple", sequence, TypeError)
+    return len(sequence)
+
+
+def make_list(*items: Any) -> list[Any]:
+    """Return the arguments as a list."""
+    return list(items)
+
+
+def tuple_reversed(x: Any) -> tuple[Any, ...]:
+    """Return the items of a tuple in opposite order; raise TypeError for others."""
+    if not isinstance(x, tuple):
+        raise wrong("tuple_reversed", "x", "a tuple", x, TypeError)
+    return x[::-1]
+
+
+def shape_mul(shape: Any) -> int:
+    """Return the product of the sizes in a tuple, 1 for an empty one; raise TypeError for others."""
+    if not isinstance(shape, tuple):
+        raise wrong("shape_mul", "shape", "a tuple of ints", shape, TypeError)
+    return math.prod(whole("shape_mul", "shape", size) for size in shape)
+
+
+def is_(x: Any, y: Any) -> bool:
+    """Return whether two objects are the same one."""
+    return x is y
+
+
+def is_not(x: Any, y: Any) -> bool:
+    """Return whether two objects are not the same one."""
+    return x is not y
 
 
 def make_range(start: int, limit: int | None = None, delta: int = 1) -> tuple[int, ...]:

@@ -191,7 +191,7 @@ class FloorDiv(Binary):
 
     public = (
         Public("floor_divide(input, other)", methods="floor_divide floor_divide_"),
-        Public("floor_div(x, y)", functions="tensor_floordiv", methods="", primitives=""),
+        Public("floor_div(x, y)", functions="floordiv tensor_floordiv", methods="", primitives=""),
     )
     accepts = ANY
     cost = 8
@@ -253,7 +253,7 @@ class Mod(Binary):
     public = (
         Public("remainder(input, other)", methods="", primitives=""),
         Public("mod(x, y)", functions="tensor_mod", methods="", primitives=""),
-        Public("floor_mod(x, y)", methods="", primitives="FloorMod"),
+        Public("floor_mod(x, y)", functions="floormod", methods="", primitives="FloorMod"),
     )
     accepts = ANY
     cost = 8

@@ -183,22 +183,23 @@ PACKS = {
 
 FUNCTIONS = {
     "sigmoid": "sigmoid", "add": "add", "tensor_add": "add", "sub": "sub", "tensor_sub": "sub", "mul": "mul", "multiply": "mul",
-    "tensor_mul": "mul", "mul_no_nan": "mul_no_nan", "floor_divide": "floor_div", "floor_div": "floor_div", "tensor_floordiv": "floor_div",
-    "remainder": "mod", "mod": "mod", "tensor_mod": "mod", "floor_mod": "mod", "neg": "neg", "negative": "neg", "abs": "abs", "absolute":
-    "abs", "sign": "sign", "sqrt": "sqrt", "rsqrt": "rsqrt", "square": "square", "maximum": "maximum", "minimum": "minimum", "floor":
-    "floor", "ceil": "ceil", "nextafter": "next_after", "bessel_i0": "bessel_i0", "i0": "bessel_i0", "bessel_i0e": "bessel_i0e",
-    "bessel_i1": "bessel_i1", "bessel_i1e": "bessel_i1e", "bessel_j0": "bessel_j0", "bessel_j1": "bessel_j1", "bessel_y0": "bessel_y0",
-    "bessel_y1": "bessel_y1", "bessel_k0": "bessel_k0", "bessel_k0e": "bessel_k0e", "bessel_k1": "bessel_k1", "bessel_k1e": "bessel_k1e",
-    "less": "less", "lt": "less", "tensor_lt": "less", "less_equal": "less_equal", "le": "less_equal", "tensor_le": "less_equal", "greater":
-    "greater", "gt": "greater", "tensor_gt": "greater", "greater_equal": "greater_equal", "ge": "greater_equal", "tensor_ge":
-    "greater_equal", "equal": "equal", "eq": "equal", "not_equal": "not_equal", "ne": "not_equal", "isnan": "is_nan", "isinf": "is_inf",
-    "isfinite": "is_finite", "lgamma": "lgamma", "digamma": "digamma", "igamma": "igamma", "igammac": "igammac", "logical_and":
-    "logical_and", "logical_or": "logical_or", "logical_xor": "logical_xor", "logical_not": "logical_not", "population_count":
-    "population_count", "pow": "pow", "tensor_pow": "pow", "pows": "pow", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log",
-    "log2": "log2", "log10": "log10", "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan", "asin": "asin", "arcsin": "asin", "acos":
-    "acos", "arccos": "acos", "atan": "atan", "arctan": "atan", "sinh": "sinh", "cosh": "cosh", "asinh": "asinh", "arcsinh": "asinh",
-    "acosh": "acosh", "arccosh": "acosh", "atanh": "atanh", "arctanh": "atanh", "atan2": "atan2", "arctan2": "atan2", "tanh": "tanh", "erf":
-    "erf", "erfc": "erfc", "erfinv": "erfinv", "sinc": "sinc"
+    "tensor_mul": "mul", "mul_no_nan": "mul_no_nan", "floor_divide": "floor_div", "floor_div": "floor_div", "floordiv": "floor_div",
+    "tensor_floordiv": "floor_div", "remainder": "mod", "mod": "mod", "tensor_mod": "mod", "floor_mod": "mod", "floormod": "mod", "neg":
+    "neg", "negative": "neg", "abs": "abs", "absolute": "abs", "sign": "sign", "sqrt": "sqrt", "rsqrt": "rsqrt", "square": "square",
+    "maximum": "maximum", "minimum": "minimum", "floor": "floor", "ceil": "ceil", "nextafter": "next_after", "bessel_i0": "bessel_i0", "i0":
+    "bessel_i0", "bessel_i0e": "bessel_i0e", "bessel_i1": "bessel_i1", "bessel_i1e": "bessel_i1e", "bessel_j0": "bessel_j0", "bessel_j1":
+    "bessel_j1", "bessel_y0": "bessel_y0", "bessel_y1": "bessel_y1", "bessel_k0": "bessel_k0", "bessel_k0e": "bessel_k0e", "bessel_k1":
+    "bessel_k1", "bessel_k1e": "bessel_k1e", "less": "less", "lt": "less", "tensor_lt": "less", "less_equal": "less_equal", "le":
+    "less_equal", "tensor_le": "less_equal", "greater": "greater", "gt": "greater", "tensor_gt": "greater", "greater_equal":
+    "greater_equal", "ge": "greater_equal", "tensor_ge": "greater_equal", "equal": "equal", "eq": "equal", "not_equal": "not_equal", "ne":
+    "not_equal", "isnan": "is_nan", "isinf": "is_inf", "isfinite": "is_finite", "lgamma": "lgamma", "digamma": "digamma", "igamma":
+    "igamma", "igammac": "igammac", "logical_and": "logical_and", "logical_or": "logical_or", "logical_xor": "logical_xor", "logical_not":
+    "logical_not", "population_count": "population_count", "pow": "pow", "tensor_pow": "pow", "pows": "pow", "exp": "exp", "tensor_exp":
+    "exp", "exp2": "exp2", "expm1": "expm1", "tensor_expm1": "expm1", "log": "log", "log2": "log2", "log10": "log10", "log1p": "log1p",
+    "sin": "sin", "cos": "cos", "tan": "tan", "asin": "asin", "arcsin": "asin", "acos": "acos", "arccos": "acos", "atan": "atan", "arctan":
+    "atan", "sinh": "sinh", "cosh": "cosh", "asinh": "asinh", "arcsinh": "asinh", "acosh": "acosh", "arccosh": "acosh", "atanh": "atanh",
+    "arctanh": "atanh", "atan2": "atan2", "arctan2": "atan2", "tanh": "tanh", "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "sinc":
+    "sinc"
 }
 """For each function in `ops` that `public` of an op describes, the name of the op."""
 

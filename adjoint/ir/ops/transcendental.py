@@ -46,7 +46,7 @@ class Exp(Unary):
     errors    TypeError: not floating point
     """
 
-    public = Public("exp(input)", methods="exp exp_")
+    public = Public("exp(input)", functions="tensor_exp", methods="exp exp_")
     cost = 8
     pack = "exponential"
     samples = smooth_unary()
@@ -96,7 +96,7 @@ class Expm1(Unary):
     errors    TypeError: not floating point
     """
 
-    public = Public("expm1(input)")
+    public = Public("expm1(input)", functions="tensor_expm1")
     cost = 12
     pack = "exponential"
     samples = smooth_unary()

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         pooling,
         reductions,
         resizing,
+        row_steps,
         scattering,
         sequences,
         shaping,
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from adjoint.ops.primitives.pooling import *  # noqa: F403
     from adjoint.ops.primitives.reductions import *  # noqa: F403
     from adjoint.ops.primitives.resizing import *  # noqa: F403
+    from adjoint.ops.primitives.row_steps import *  # noqa: F403
     from adjoint.ops.primitives.scattering import *  # noqa: F403
     from adjoint.ops.primitives.sequences import *  # noqa: F403
     from adjoint.ops.primitives.shaping import *  # noqa: F403
@@ -88,6 +90,7 @@ if TYPE_CHECKING:
     __all__ += pooling.__all__
     __all__ += reductions.__all__
     __all__ += resizing.__all__
+    __all__ += row_steps.__all__
     __all__ += scattering.__all__
     __all__ += sequences.__all__
     __all__ += shaping.__all__

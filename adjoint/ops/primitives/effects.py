@@ -20,13 +20,13 @@ from adjoint.ops.arguments import check_memory, flag, float_only, integer, opera
 from adjoint.ops.primitive import Plain, Primitive, plain
 from adjoint.ops.primitives.network import combined_seed
 from adjoint.runtime.tensor.random_keys import next_key
-from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host, effect
+from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host, effect, needs_values
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "Assert", "Assign", "AssignAdd", "AssignSub", "Bernoulli", "Cauchy", "LogUniformCandidateSampler", "Multinomial",
     "MultinomialWithReplacement", "Print", "RandomCategorical", "RandomChoiceWithMask", "RandomGamma", "RandomPoisson", "RandomShuffle",
-    "Randperm", "StandardNormal", "UniformCandidateSampler", "UniformInt", "UniformReal",
+    "Randperm", "StandardNormal", "UniformCandidateSampler", "UniformInt", "UniformReal", "LogNormalReverse", "RandpermV2",
 ]
 
 # Random numbers ------------------------------------------------------------------------------------------------------
@@ -159,6 +159,39 @@ class Cauchy(Primitive):
         # The quantile of a uniform number.
         drawn = random_numbers.uniform(self.size, 0.0, 1.0)
         return arithmetic.tan((drawn - 0.5) * math.pi) * self.sigma + self.median
+
+
+class LogNormalReverse(Primitive):
+    """Numbers whose logarithms are normally distributed, in the shape and dtype of a tensor of floats: see `Tensor.log_normal`."""
+
+    def __init__(self, mean: float = 1.0, std: float = 2.0):
+        op = "LogNormalReverse"
+        super().__init__(mean=float_only(op, "mean", mean), std=float_only(op, "std", std))
+
+    def __call__(self, input: Any) -> Tensor:
+        return random_laws.log_normal(input, self.mean, self.std)
+
+
+class RandpermV2(Primitive):
+    """The numbers 0..n-1 in random order: see `ops.randperm`.
+
+    seed, offset  unless both are 0, they alone say which order
+    n             an int, or a Tensor of one integer
+    """
+
+    def __init__(self, seed: int = 0, offset: int = 0, dtype: DType = I64):
+        op = "RandpermV2"
+        if not isinstance(dtype, DType):
+            raise wrong(op, "dtype", "a dtype", dtype, TypeError)
+        super().__init__(seed=integer(op, "seed", seed), offset=integer(op, "offset", offset), dtype=dtype)
+
+    def __call__(self, n: Any) -> Tensor:
+        if isinstance(n, Tensor):
+            needs_values("RandpermV2", "it has as many elements as 'n' says")
+            if not n.dtype.is_integer or n.size != 1:
+                raise wrong("RandpermV2", "n", "an int, or a Tensor of one integer", n, TypeError)
+            n = int(n)
+        return random_numbers.randperm(n, self.seed, self.offset, self.dtype)
 
 
 class RandomGamma(_Random):

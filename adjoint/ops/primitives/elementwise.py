@@ -13,9 +13,10 @@ from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = [
     "AddN", "Addcdiv", "Addcmul", "ApproximateEqual", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Cast", "CheckNumerics", "Depend", "Div",
-    "DivNoNan", "Eps", "Fmax", "Fmin", "Gcd", "Heaviside", "Hypot", "Identity", "IdentityN", "Inv", "Invert", "IsClose", "Lcm", "LeftShift",
-    "Lerp", "LogicalAnd", "LogicalOr", "Logit", "MaskedFill", "Mod", "RealDiv", "Reciprocal", "RightShift", "Rint", "Round", "Select",
-    "SquareSumAll", "SquaredDifference", "StopGradient", "Trunc", "TruncateDiv", "TruncateMod", "Xdivy", "Xlogy",
+    "DivNoNan", "Eps", "Fmax", "Fmin", "Gcd", "Heaviside", "Hypot", "Identity", "IdentityN", "Inv", "Invert", "IsClose", "Lcm",
+    "LeftShift", "Lerp", "LogicalAnd", "LogicalOr", "Logit", "MaskedFill", "Mod", "NanToNum", "Real", "RealDiv", "Reciprocal",
+    "RightShift", "Rint", "Round", "Select", "SquareSumAll", "SquaredDifference", "StopGradient", "Trunc", "TruncateDiv", "TruncateMod",
+    "Xdivy", "Xlogy",
 ]
 
 # Arithmetic ----------------------------------------------------------------------------------------------------------
@@ -201,6 +202,24 @@ class ApproximateEqual(Primitive):
 
     def __call__(self, x: Any, y: Any) -> Tensor:
         return arithmetic.less(arithmetic.abs(arithmetic.sub(x, y)), self.tolerance)
+
+
+class NanToNum(Primitive):
+    """The numbers, with others in place of NaN and the infinities: see `ops.nan_to_num`."""
+
+    def __init__(self, nan: float | None = None, posinf: float | None = None, neginf: float | None = None):
+        named = {"nan": nan, "posinf": posinf, "neginf": neginf}
+        super().__init__(**{name: None if value is None else float_only("NanToNum", name, value) for name, value in named.items()})
+
+    def __call__(self, input: Any) -> Tensor:
+        return arithmetic.nan_to_num(float_tensor("NanToNum", input), self.nan, self.posinf, self.neginf)
+
+
+class Real(Plain):
+    """The real part of a tensor, the tensor itself: there are no complex numbers."""
+
+    def __call__(self, input: Any) -> Tensor:
+        return operand("Real", input).real()
 
 
 class IsClose(Primitive):

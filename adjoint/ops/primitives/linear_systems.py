@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint.ir.types import F32, F64
-from adjoint.ops import linear_systems, matrices
-from adjoint.ops.arguments import flag, integer, real, wrong
+from adjoint.ops import creation, linear, linear_systems
+from adjoint.ops.arguments import flag, integer, operand, real, wrong
+from adjoint.ops.matrices import matrices
 from adjoint.ops.primitive import Plain, Primitive, plain
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "Cholesky", "CholeskyInverse", "CholeskySolve", "Geqrf", "Lstsq", "LuSolve", "LuUnpack", "MatrixPower", "MatrixSolve",
-    "MatrixTriangularSolve", "Orgqr", "Qr", "TridiagonalMatMul",
+    "MatrixSolveLs", "MatrixTriangularSolve", "Orgqr", "Ormqr", "Qr", "TridiagonalMatMul",
 ]
 
 
@@ -92,7 +93,7 @@ class MatrixTriangularSolve(Primitive):
         super().__init__(lower=flag(op, "lower", lower), adjoint=flag(op, "adjoint", adjoint))
 
     def __call__(self, matrix: Any, rhs: Any) -> Tensor:
-        a = matrices.matrices(self.name, matrix, "matrix", square=True, dtypes=(F32, F64))
+        a = matrices(self.name, matrix, "matrix", square=True, dtypes=(F32, F64))
         b = linear_systems.columns(self.name, "rhs", rhs, a, same_rank=False)
         return linear_systems.solved_by_triangle(self.name, a, b, self.lower, self.adjoint)
 
@@ -133,3 +134,43 @@ class Qr(Primitive):
 
 Geqrf = plain("Geqrf", linear_systems.geqrf)
 Orgqr = plain("Orgqr", linear_systems.orgqr)
+
+
+class Ormqr(Primitive):
+    """The product of the square matrix of reflections, as `Geqrf` returns them, and another one: see `ops.ormqr`."""
+
+    def __init__(self, left: bool = True, transpose: bool = False):
+        super().__init__(left=flag("Ormqr", "left", left), transpose=flag("Ormqr", "transpose", transpose))
+
+    def __call__(self, x: Any, tau: Any, other: Any) -> Tensor:
+        return linear_systems.ormqr(x, tau, other, self.left, self.transpose)
+
+
+class MatrixSolveLs(Primitive):
+    """The columns x for which |a x - b|^2 + l2 |x|^2 is smallest, for matrices a (..., m, n) and b (..., m, k) of Float32 or Float64.
+
+    fast            False: l2 is not read, and counts as 0; of several x the shortest one
+    l2_regularizer  l2, a Float64 Tensor of one element, at least 0
+    """
+
+    def __init__(self, fast: bool = True):
+        super().__init__(fast=flag("MatrixSolveLs", "fast", fast))
+
+    def __call__(self, matrix: Any, rhs: Any, l2_regularizer: Any) -> Tensor:
+        op = "MatrixSolveLs"
+        a = matrices(op, matrix, "matrix", square=False)
+        b, l2 = operand(op, rhs, "rhs"), operand(op, l2_regularizer, "l2_regularizer")
+        if l2.dtype is not F64:
+            raise wrong(op, "l2_regularizer", "a Tensor of Float64", l2, TypeError)
+        if l2.size != 1:
+            raise wrong(op, "l2_regularizer", "of one element", l2)
+        if b.dtype is not a.dtype:
+            raise wrong(op, "rhs", f"of the dtype of 'matrix', {a.dtype}", b, TypeError)
+        if b.ndim < 2 or b.shape[:-1] != a.shape[:-1]:
+            raise wrong(op, "rhs", f"columns of {a.shape[-2]} elements for each of the matrices {a.shape}", b)
+        if not self.fast:
+            return linear.matmul(linear_systems.pinv(a), b)
+        wide, right = a.astype(F64, copy=False), b.astype(F64, copy=False)
+        turned = wide.mT
+        square = linear.matmul(turned, wide) + l2.reshape(()) * creation.eye(a.shape[-1], a.shape[-1], F64)
+        return linear_systems.matrix_solve(square, linear.matmul(turned, right)).astype(a.dtype, copy=False)

@@ -29,9 +29,9 @@ from adjoint.runtime.tensor.random_keys import next_key
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = [
-    "GELU", "GLU", "LRN", "BatchMatMul", "BatchNorm", "BiasAdd", "CeLU", "Dropout", "Dropout2D", "Dropout3D", "DropoutDoMask",
-    "DropoutGenMask", "Elu", "FastGeLU", "GeLU", "Gelu", "HShrink", "HSigmoid", "HSwish", "LayerNorm", "LogSoftmax", "MatMul", "Mish",
-    "PReLU", "ReLU", "ReLU6", "RmsNorm", "SeLU", "SoftShrink", "Softmax", "Softplus", "Softsign", "StandardLaplace",
+    "GELU", "GLU", "LRN", "BatchMatMul", "BatchNorm", "BiasAdd", "CeLU", "Dense", "Dropout", "Dropout2D", "Dropout3D", "DropoutDoMask",
+    "DropoutGenMask", "Elu", "FastGeLU", "FastGelu", "GeLU", "Gelu", "HShrink", "HSigmoid", "HSwish", "LayerNorm", "LogSoftmax",
+    "MatMul", "Mish", "PReLU", "ReLU", "ReLU6", "RmsNorm", "SeLU", "SoftShrink", "Softmax", "Softplus", "Softsign", "StandardLaplace",
 ]
 
 # Products --------------------------------------------------------------------------------------------
@@ -67,6 +67,13 @@ class BatchMatMul(MatMul):
         if a.dtype is not b.dtype:
             raise wrong("BatchMatMul", "y", f"of the dtype of 'x', {a.dtype}", b, TypeError)
         return linear.product("BatchMatMul", a, b, ta=self.transpose_a, tb=self.transpose_b)
+
+
+class Dense(Plain):
+    """The product of `input` [..., n] and the transpose of `weight` [m, n], plus `bias` [m], if there is one."""
+
+    def __call__(self, input: Any, weight: Any, bias: Any = None) -> Tensor:
+        return linear.dense(input, weight, bias)
 
 
 class BiasAdd(Primitive):
@@ -157,6 +164,7 @@ class GELU(GeLU):
 
 
 FastGeLU = plain("FastGeLU", activations.fast_gelu)
+FastGelu = plain("FastGelu", activations.fast_gelu)
 Mish = plain("Mish", activations.mish)
 HSwish = plain("HSwish", activations.hardswish)
 HSigmoid = plain("HSigmoid", activations.hardsigmoid)

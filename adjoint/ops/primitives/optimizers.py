@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 
-def _written(op: str, *, mixed: bool = False, **operands: Any) -> tuple[Tensor, ...]:
+def written_operands(op: str, *, mixed: bool = False, **operands: Any) -> tuple[Tensor, ...]:
     """Return the operands that a step writes, by their names; with `mixed` their dtypes may differ."""
     written = tuple(operand(op, value, name) for name, value in operands.items())
     parameter = written[0]
@@ -109,7 +109,7 @@ class ApplyGradientDescent(Plain):
     """Write var: var - alpha * delta; returns it."""
 
     def __call__(self, var: Any, alpha: Any, delta: Any) -> Tensor:
-        written = _written(self.name, var=var)
+        written = written_operands(self.name, var=var)
         _step(self.name, made(SgdUpdate), written, ("delta", delta), {"alpha": alpha})
         return var
 
@@ -126,7 +126,7 @@ class ApplyMomentum(Primitive):
                          gradient_scale=float_only(op, "gradient_scale", gradient_scale))
 
     def __call__(self, variable: Any, accumulation: Any, learning_rate: Any, gradient: Any, momentum: Any) -> Tensor:
-        written = _written(self.name, variable=variable, accumulation=accumulation)
+        written = written_operands(self.name, variable=variable, accumulation=accumulation)
         _step(self.name, made(MomentumUpdate, self.use_nesterov), written, ("gradient", gradient),
               {"learning_rate": learning_rate, "momentum": momentum}, scale=self.gradient_scale)
         return variable
@@ -146,7 +146,7 @@ class SGD(Primitive):
             raise wrong("SGD", "dampening", "0 with 'nesterov'", dampening)
 
     def __call__(self, parameters: Any, gradient: Any, learning_rate: Any, accum: Any, momentum: Any, stat: Any) -> Tensor:
-        written = _written("SGD", parameters=parameters, accum=accum, stat=stat)
+        written = written_operands("SGD", parameters=parameters, accum=accum, stat=stat)
         rate, share = operand("SGD", learning_rate, "learning_rate"), operand("SGD", momentum, "momentum")
         _step("SGD", made(SgdMomentumUpdate, self.nesterov), written, ("gradient", gradient),
               {"learning_rate": rate, "momentum": share, "dampening": self.dampening}, decay=self.weight_decay)
@@ -165,7 +165,7 @@ class Adam(Primitive):
     def __call__(
         self, var: Any, m: Any, v: Any, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, gradient: Any
     ) -> tuple[Tensor, Tensor, Tensor]:
-        written = _written("Adam", mixed=True, var=var, m=m, v=v)
+        written = written_operands("Adam", mixed=True, var=var, m=m, v=v)
         _step("Adam", made(AdamUpdate, self.use_nesterov), written, ("gradient", gradient), {
             "lr": lr, "beta1": beta1, "beta2": beta2, "epsilon": epsilon, "beta1_power": beta1_power, "beta2_power": beta2_power})
         return var, m, v
@@ -177,7 +177,7 @@ class AdamWeightDecay(_Locking):
     def __call__(
         self, var: Any, m: Any, v: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, decay: Any, gradient: Any
     ) -> tuple[Tensor, Tensor, Tensor]:
-        written = _written(self.name, mixed=True, var=var, m=m, v=v)
+        written = written_operands(self.name, mixed=True, var=var, m=m, v=v)
         _step(self.name, made(AdamWeightDecayUpdate), written, ("gradient", gradient),
               {"lr": lr, "beta1": beta1, "beta2": beta2, "epsilon": epsilon}, decay=decay)
         return var, m, v
@@ -190,7 +190,7 @@ class ApplyAdamWithAmsgradV2(_Locking):
         self, var: Any, m: Any, v: Any, vhat: Any, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any,
         grad: Any,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        written = _written(self.name, var=var, m=m, v=v, vhat=vhat)
+        written = written_operands(self.name, var=var, m=m, v=v, vhat=vhat)
         _step(self.name, made(AmsgradUpdate), written, ("grad", grad), {
             "lr": lr, "beta1": beta1, "beta2": beta2, "epsilon": epsilon, "beta1_power": beta1_power, "beta2_power": beta2_power})
         return var, m, v, vhat
@@ -217,7 +217,7 @@ class ApplyAdaMax(Plain):
     def __call__(
         self, var: Any, m: Any, v: Any, beta1_power: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, grad: Any
     ) -> tuple[Tensor, Tensor, Tensor]:
-        written = _written(self.name, var=var, m=m, v=v)
+        written = written_operands(self.name, var=var, m=m, v=v)
         _step(self.name, made(AdamaxUpdate), written, ("grad", grad), {
             "lr": lr, "beta1": beta1, "beta2": beta2, "epsilon": epsilon, "beta1_power": beta1_power})
         return var, m, v
@@ -230,7 +230,7 @@ class ApplyAdagrad(Primitive):
         super().__init__(update_slots=flag("ApplyAdagrad", "update_slots", update_slots))
 
     def __call__(self, var: Any, accum: Any, lr: Any, grad: Any) -> tuple[Tensor, Tensor]:
-        written = _written(self.name, var=var, accum=accum)
+        written = written_operands(self.name, var=var, accum=accum)
         _step(self.name, made(AdagradUpdate, self.update_slots), written, ("grad", grad), {"lr": lr})
         return var, accum
 
@@ -243,7 +243,7 @@ class ApplyAdagradV2(Primitive):
         super().__init__(epsilon=float_only(op, "epsilon", epsilon), update_slots=flag(op, "update_slots", update_slots))
 
     def __call__(self, var: Any, accum: Any, lr: Any, grad: Any) -> tuple[Tensor, Tensor]:
-        written = _written(self.name, var=var, accum=accum)
+        written = written_operands(self.name, var=var, accum=accum)
         _step(self.name, made(AdagradV2Update, self.update_slots), written, ("grad", grad), {"lr": lr, "epsilon": self.epsilon})
         return var, accum
 
@@ -262,7 +262,7 @@ class ApplyAdagradDA(_Locking):
     def __call__(
         self, var: Any, gradient_accumulator: Any, gradient_squared_accumulator: Any, grad: Any, lr: Any, l1: Any, l2: Any, global_step: Any
     ) -> Tensor:
-        written = _written(self.name, var=var, gradient_accumulator=gradient_accumulator,
+        written = written_operands(self.name, var=var, gradient_accumulator=gradient_accumulator,
                            gradient_squared_accumulator=gradient_squared_accumulator)
         _step(self.name, made(DualAveragingUpdate), written, ("grad", grad), {"lr": lr, "l1": l1, "l2": l2, "global_step": global_step})
         return var
@@ -279,7 +279,7 @@ class ApplyAdadelta(Plain):
     def __call__(
         self, var: Any, accum: Any, accum_update: Any, lr: Any, rho: Any, epsilon: Any, grad: Any
     ) -> tuple[Tensor, Tensor, Tensor]:
-        written = _written(self.name, var=var, accum=accum, accum_update=accum_update)
+        written = written_operands(self.name, var=var, accum=accum, accum_update=accum_update)
         _step(self.name, made(AdadeltaUpdate), written, ("grad", grad), {"lr": lr, "rho": rho, "epsilon": epsilon})
         return var, accum, accum_update
 
@@ -288,7 +288,7 @@ class ApplyAddSign(Plain):
     """Write m: beta * m + (1 - beta) * grad, and var: var - lr * (alpha + sign_decay * sign(grad) * sign(m)) * grad; returns both."""
 
     def __call__(self, var: Any, m: Any, lr: Any, alpha: Any, sign_decay: Any, beta: Any, grad: Any) -> tuple[Tensor, Tensor]:
-        written = _written(self.name, var=var, m=m)
+        written = written_operands(self.name, var=var, m=m)
         _step(self.name, made(AddSignUpdate), written, ("grad", grad), {"lr": lr, "alpha": alpha, "sign_decay": sign_decay, "beta": beta})
         return var, m
 
@@ -297,7 +297,7 @@ class ApplyPowerSign(Plain):
     """Write m: beta * m + (1 - beta) * grad, and var: var - lr * exp(logbase * sign_decay * sign(grad) * sign(m)) * grad; returns both."""
 
     def __call__(self, var: Any, m: Any, lr: Any, logbase: Any, sign_decay: Any, beta: Any, grad: Any) -> tuple[Tensor, Tensor]:
-        written = _written(self.name, var=var, m=m)
+        written = written_operands(self.name, var=var, m=m)
         _step(self.name, made(PowerSignUpdate), written, ("grad", grad),
               {"lr": lr, "logbase": logbase, "sign_decay": sign_decay, "beta": beta})
         return var, m
@@ -310,7 +310,7 @@ class ApplyProximalGradientDescent(Plain):
     """
 
     def __call__(self, var: Any, alpha: Any, l1: Any, l2: Any, delta: Any) -> Tensor:
-        written = _written(self.name, var=var)
+        written = written_operands(self.name, var=var)
         _step(self.name, made(ProximalUpdate), written, ("delta", delta), {"alpha": alpha, "l1": l1, "l2": l2})
         return var
 
@@ -323,12 +323,12 @@ class ApplyProximalAdagrad(_Locking):
     """
 
     def __call__(self, var: Any, accum: Any, lr: Any, l1: Any, l2: Any, grad: Any) -> tuple[Tensor, Tensor]:
-        written = _written(self.name, var=var, accum=accum)
+        written = written_operands(self.name, var=var, accum=accum)
         _step(self.name, made(ProximalAdagradUpdate), written, ("grad", grad), {"lr": lr, "l1": l1, "l2": l2})
         return var, accum
 
 
-def _sparse_step(
+def row_step(
     op: str, step: Op, written: tuple[Tensor, ...], gradient: Any, indices: Any, numbers: dict[str, Any]
 ) -> None:
     """Write the new values of the rows at the indices, each of which has a row of the gradient."""
@@ -377,8 +377,8 @@ class SparseApplyAdagradV2(Primitive):
                          use_locking=flag(op, "use_locking", use_locking), update_slots=flag(op, "update_slots", update_slots))
 
     def __call__(self, var: Any, accum: Any, grad: Any, indices: Any) -> tuple[Tensor, Tensor]:
-        written = _written(self.name, var=var, accum=accum)
-        _sparse_step(self.name, made(AdagradV2Update, self.update_slots), written, grad, indices, {"lr": self.lr, "epsilon": self.epsilon})
+        written = written_operands(self.name, var=var, accum=accum)
+        row_step(self.name, made(AdagradV2Update, self.update_slots), written, grad, indices, {"lr": self.lr, "epsilon": self.epsilon})
         return var, accum
 
 
@@ -403,8 +403,8 @@ class SparseApplyFtrl(Primitive):
                 raise wrong(op, name, expected, value)
 
     def __call__(self, var: Any, accum: Any, linear: Any, grad: Any, indices: Any) -> tuple[Tensor, Tensor, Tensor]:
-        written = _written(self.name, var=var, accum=accum, linear=linear)
-        _sparse_step(self.name, made(FtrlUpdate), written, grad, indices,
+        written = written_operands(self.name, var=var, accum=accum, linear=linear)
+        row_step(self.name, made(FtrlUpdate), written, grad, indices,
                      {"lr": self.lr, "l1": self.l1, "l2": self.l2, "lr_power": self.lr_power})
         return var, accum, linear
 
@@ -413,7 +413,7 @@ class ApplyFtrl(_Locking):
     """Write var, accum and linear as `nn.FTRL` does; returns var."""
 
     def __call__(self, var: Any, accum: Any, linear: Any, grad: Any, lr: Any, l1: Any, l2: Any, lr_power: Any) -> Tensor:
-        written = _written(self.name, var=var, accum=accum, linear=linear)
+        written = written_operands(self.name, var=var, accum=accum, linear=linear)
         _step(self.name, made(FtrlUpdate), written, ("grad", grad), {"lr": lr, "l1": l1, "l2": l2, "lr_power": lr_power})
         return var
 
@@ -424,7 +424,7 @@ class ApplyRMSProp(_Locking):
     def __call__(
         self, var: Any, mean_square: Any, moment: Any, learning_rate: Any, grad: Any, decay: Any, momentum: Any, epsilon: Any
     ) -> Tensor:
-        written = _written(self.name, var=var, mean_square=mean_square, moment=moment)
+        written = written_operands(self.name, var=var, mean_square=mean_square, moment=moment)
         _step(self.name, made(RmsPropUpdate), written, ("grad", grad),
               {"learning_rate": learning_rate, "decay": decay, "momentum": momentum, "epsilon": epsilon})
         return var
@@ -437,7 +437,7 @@ class ApplyCenteredRMSProp(_Locking):
         self, var: Any, mean_gradient: Any, mean_square: Any, moment: Any, grad: Any, learning_rate: Any, decay: Any, momentum: Any,
         epsilon: Any,
     ) -> Tensor:
-        written = _written(self.name, var=var, mean_gradient=mean_gradient, mean_square=mean_square, moment=moment)
+        written = written_operands(self.name, var=var, mean_gradient=mean_gradient, mean_square=mean_square, moment=moment)
         _step(self.name, made(CenteredRmsPropUpdate), written, ("grad", grad),
               {"learning_rate": learning_rate, "decay": decay, "momentum": momentum, "epsilon": epsilon})
         return var
@@ -465,7 +465,7 @@ class LARSUpdate(Primitive):
         self, weight: Any, gradient: Any, norm_weight: Any, norm_gradient: Any, weight_decay: Any, learning_rate: Any
     ) -> Tensor:
         op = self.name
-        weight, gradient = _written(op, weight=weight, gradient=gradient)
+        weight, gradient = written_operands(op, weight=weight, gradient=gradient)
         dtype = weight.dtype.compute
         lengths: list[Tensor] = []
         for name, given in (("norm_weight", norm_weight), ("norm_gradient", norm_gradient)):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from adjoint.ops import patches
-from adjoint.ops.arguments import integer, operand, pair, sizes_argument, whole, wrong
+from adjoint.ops.arguments import check_memory, choice, integer, operand, pair, sizes_argument, whole, wrong
+from adjoint.ops.convolution import three
+from adjoint.ops.parts import concat, framed
 from adjoint.ops.primitive import Primitive
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["ChannelShuffle", "Col2Im", "DepthToSpace", "Im2Col", "SpaceToDepth"]
+__all__ = ["ChannelShuffle", "Col2Im", "DepthToSpace", "ExtractVolumePatches", "Im2Col", "SpaceToDepth"]
 
 
 class Im2Col(Primitive):
@@ -27,6 +30,40 @@ class Im2Col(Primitive):
         columns = patches.unfold(operand("Im2Col", x, "x"), self.ksizes, self.dilations, self.pads, self.strides)
         count = self.ksizes[0] * self.ksizes[1]
         return reshape(columns, (columns.shape[0], columns.shape[1] // count, count, columns.shape[2]))
+
+
+class ExtractVolumePatches(Primitive):
+    """The elements below a window at each of its places over volumes [n, c, d, h, w], as channels [n, kd * kh * kw * c, places...].
+
+    kernel_size  an int, three of them, or five with 1 for batch and channels
+    strides      as `kernel_size`
+    padding      "VALID"; "SAME": zeros around the volumes, the odd one at the end, for a place at each stride
+    """
+
+    def __init__(self, kernel_size: Any, strides: Any, padding: str):
+        op = "ExtractVolumePatches"
+        mode = choice(op, "padding", padding, ("valid", "same")).upper()
+        super().__init__(kernel_size=three(op, "kernel_size", kernel_size), strides=three(op, "strides", strides), padding=mode)
+
+    def __call__(self, input_x: Any) -> Tensor:
+        op = self.name
+        x = operand(op, input_x, "input_x")
+        if x.ndim != 5:
+            raise wrong(op, "input_x", "of 5 dimensions", x)
+        sizes, kernel, strides = x.shape[2:], self.kernel_size, self.strides
+        if self.padding == "SAME":
+            places = tuple(-(-size // step) for size, step in zip(sizes, strides, strict=True))
+            more = [max((n - 1) * step + k - size, 0) for n, step, k, size in zip(places, strides, kernel, sizes, strict=True)]
+            x = framed(x, ((0, 0), (0, 0), *((n // 2, n - n // 2) for n in more)), 0)
+        else:
+            if any(k > size for k, size in zip(kernel, sizes, strict=True)):
+                raise wrong(op, "input_x", f"at least as large as the window, {kernel}", x)
+            places = tuple((size - k) // step + 1 for size, k, step in zip(sizes, kernel, strides, strict=True))
+        check_memory(op, "the patches", float(x.shape[0] * x.shape[1] * math.prod(kernel) * math.prod(places) * x.dtype.size))
+        found = [x[:, :, a : a + (places[0] - 1) * strides[0] + 1 : strides[0], b : b + (places[1] - 1) * strides[1] + 1 : strides[1],
+                   c : c + (places[2] - 1) * strides[2] + 1 : strides[2]]
+                 for a in range(kernel[0]) for b in range(kernel[1]) for c in range(kernel[2])]
+        return concat(found, 1)
 
 
 class Col2Im(Primitive):

@@ -10,11 +10,12 @@ from adjoint.ir.ops.along import ArgMax, ArgMin
 from adjoint.ir.ops.extremes import ReduceMax as ReduceMaxOp
 from adjoint.ir.ops.extremes import ReduceMin as ReduceMinOp
 from adjoint.ir.ops.sums import All, Any_, Mean, Prod, Sum
-from adjoint.ir.types import BOOL, F32, I32, I64, DType
+from adjoint.ir.types import BOOL, F32, F64, I32, I64, DType
 from adjoint.ops import (
     arithmetic,
     counts,
     logsums,
+    norms,
     ordering,
     picking,
     reduction,
@@ -40,10 +41,10 @@ from adjoint.ops.primitive import Plain, Primitive
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = [
-    "ArgMaxWithValue", "ArgMinWithValue", "Argmax", "Argmin", "Bincount", "Bucketize", "CumProd", "CumSum", "Cummax", "Cummin",
-    "CumulativeLogsumexp", "EqualCount", "FloatStatus", "Histogram", "InTopK", "L2Loss", "L2Normalize", "ListDiff", "LowerBound",
-    "LpNorm", "Median", "NthElement", "ReduceAll", "ReduceAny", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceStd",
-    "ReduceSum", "SearchSorted", "Sort", "TopK", "UpperBound",
+    "ArgMaxWithValue", "ArgMinWithValue", "Argmax", "Argmin", "Bincount", "Bucketize", "CountNonZero", "CumProd", "CumSum", "Cummax",
+    "Cummin", "CumulativeLogsumexp", "EqualCount", "FloatStatus", "Histogram", "InTopK", "L2Loss", "L2Normalize", "ListDiff",
+    "LowerBound", "LpNorm", "Median", "NthElement", "NuclearNorm", "Quantile", "ReduceAll", "ReduceAny", "ReduceMax", "ReduceMean",
+    "ReduceMin", "ReduceProd", "ReduceStd", "ReduceSum", "SearchSorted", "Sort", "TopK", "UpperBound",
 ]
 
 
@@ -262,6 +263,57 @@ class Median(Primitive):
         if self.global_median:
             return rule(shapes.reshape(given, (-1,)), 0)[0], constant(0, I64)
         return rule(given, self.axis, self.keep_dims)
+
+
+class Quantile(Primitive):
+    """The numbers below which a share q of the elements lies: see `ops.quantile`.
+
+    dim         the axis; None: all elements
+    ignore_nan  leave NaN out, as `ops.nanquantile` does
+    """
+
+    def __init__(self, dim: int | None = None, keep_dims: bool = False, ignore_nan: bool = False):
+        op = "Quantile"
+        super().__init__(dim=None if dim is None else integer(op, "dim", dim), keep_dims=flag(op, "keep_dims", keep_dims),
+                         ignore_nan=flag(op, "ignore_nan", ignore_nan))
+
+    def __call__(self, input: Any, q: Any) -> Tensor:
+        return (ordering.nanquantile if self.ignore_nan else ordering.quantile)(input, q, self.dim, self.keep_dims)
+
+
+class CountNonZero(Primitive):
+    """How many elements over axes are not 0, Int64.
+
+    dims  an int, a tuple or list of them; None: all axes
+    """
+
+    def __init__(self, dims: Any = None):
+        super().__init__(dims=None if dims is None else sizes_argument("CountNonZero", "dims", dims, least=None))
+
+    def __call__(self, x: Any) -> Tensor:
+        return reduction.count_nonzero(x, () if self.dims is None else self.dims, False, I64)
+
+
+class NuclearNorm(Primitive):
+    """The sum of the singular values of matrices, Float32 or Float64.
+
+    dim      the two axes of the matrices; None for a tensor that is one matrix
+    keepdim  keep the axes, of size 1
+    """
+
+    def __init__(self, dim: Any = None, keepdim: bool = False):
+        op = "NuclearNorm"
+        super().__init__(dim=None if dim is None else sizes_argument(op, "dim", dim, least=None), keepdim=flag(op, "keepdim", keepdim))
+        if self.dim is not None and len(self.dim) != 2:
+            raise wrong(op, "dim", "two axes", dim)
+
+    def __call__(self, x: Any) -> Tensor:
+        given = operand("NuclearNorm", x, "x")
+        if given.dtype not in (F32, F64):
+            raise wrong("NuclearNorm", "x", "a Tensor of Float32 or Float64", given, TypeError)
+        if self.dim is None and given.ndim != 2:
+            raise wrong("NuclearNorm", "x", "of 2 dimensions, without 'dim'", given)
+        return norms.matrix_norm(given, "nuc", (0, 1) if self.dim is None else self.dim, self.keepdim)
 
 
 class ReduceStd(Primitive):

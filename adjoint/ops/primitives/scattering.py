@@ -6,19 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.ir.types import I64
-from adjoint.ops import picking, scattering, segments
+from adjoint.ops import counts, picking, scattering, segments
 from adjoint.ops.arguments import choice, flag, integer, sizes_argument, wrong
 from adjoint.ops.primitive import Plain, Primitive, plain
 from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = [
     "Gather", "GatherD", "GatherNd", "GatherV2", "IndexAdd", "IndexFill", "IndexPut", "InplaceAdd", "InplaceIndexAdd", "InplaceSub",
-    "InplaceUpdate", "InplaceUpdateV2", "MaskedSelect", "NonZero", "ScatterAdd", "ScatterAddWithAxis", "ScatterDiv", "ScatterMax",
-    "ScatterMin", "ScatterMul", "ScatterNd", "ScatterNdAdd", "ScatterNdDiv", "ScatterNdMax", "ScatterNdMin", "ScatterNdMul",
-    "ScatterNdSub", "ScatterNdUpdate", "ScatterSub", "ScatterUpdate", "SegmentMax", "SegmentMean", "SegmentMin", "SegmentProd",
-    "SegmentSum", "TensorScatterAdd", "TensorScatterDiv", "TensorScatterElements", "TensorScatterMax", "TensorScatterMin",
-    "TensorScatterMul", "TensorScatterSub", "TensorScatterUpdate", "Unique", "UniqueConsecutive", "UnsortedSegmentMax",
-    "UnsortedSegmentMin", "UnsortedSegmentProd", "UnsortedSegmentSum",
+    "InplaceUpdate", "InplaceUpdateV2", "MaskedScatter", "MaskedSelect", "NonZero", "ScatterAdd", "ScatterAddWithAxis", "ScatterDiv",
+    "ScatterMax", "ScatterMin", "ScatterMul", "ScatterNd", "ScatterNdAdd", "ScatterNdDiv", "ScatterNdMax", "ScatterNdMin",
+    "ScatterNdMul", "ScatterNdSub", "ScatterNdUpdate", "ScatterSub", "ScatterUpdate", "SegmentMax", "SegmentMean", "SegmentMin",
+    "SegmentProd", "SegmentSum", "TensorScatterAdd", "TensorScatterDiv", "TensorScatterElements", "TensorScatterMax",
+    "TensorScatterMin", "TensorScatterMul", "TensorScatterSub", "TensorScatterUpdate", "Unique", "UniqueConsecutive", "UniqueWithPad",
+    "UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd", "UnsortedSegmentSum",
 ]
 
 
@@ -37,6 +37,8 @@ GatherD = plain("GatherD", picking.gather_d)
 GatherNd = plain("GatherNd", picking.gather_nd)
 MaskedSelect = plain("MaskedSelect", picking.masked_select)
 Unique = plain("Unique", picking.unique)
+UniqueWithPad = plain("UniqueWithPad", counts.unique_with_pad)
+MaskedScatter = plain("MaskedScatter", scattering.masked_scatter)
 
 
 class NonZero(Plain):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.ir.types import F32, I64, DType
-from adjoint.ops import blocks, creation, diagonals, parts, picking, scalars, shapes, window_functions
+from adjoint.ops import blocks, creation, diagonals, parts, picking, scalars, shapes, tensor_writes, window_functions
 from adjoint.ops.arguments import (
     choice,
     dimension,
@@ -24,11 +24,12 @@ from adjoint.ops.primitive import Plain, Primitive, plain
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
-    "BartlettWindow", "BatchToSpaceND", "BlackmanWindow", "BroadcastTo", "Concat", "EmbeddingLookup", "ExpandDims", "Eye", "Fill",
-    "FillV2", "Flatten", "HammingWindow", "InvertPermutation", "LinSpace", "LogSpace", "Meshgrid", "MirrorPad", "OneHot", "Ones",
-    "OnesLike", "Pad", "Padding", "ParallelConcat", "Range", "Rank", "Reshape", "ReverseSequence", "ReverseV2", "ScalarToArray",
-    "ScalarToTensor", "Shape", "Size", "Slice", "SpaceToBatchND", "Split", "Squeeze", "Stack", "StridedSlice", "TensorShape", "Tile",
-    "Transpose", "Tril", "Triu", "TupleToArray", "TypeOf", "Unstack", "Zeros", "ZerosLike",
+    "BartlettWindow", "BatchToSpaceND", "BlackmanWindow", "BroadcastTo", "Concat", "EmbeddingLookup", "Expand", "ExpandDims", "Eye",
+    "Fill", "FillDiagonal", "FillV2", "Flatten", "HammingWindow", "InvertPermutation", "LinSpace", "LogSpace", "Meshgrid", "MirrorPad",
+    "OneHot", "Ones", "OnesLike", "Pack", "Pad", "Padding", "ParallelConcat", "Range", "Rank", "Reshape", "ReverseSequence",
+    "ReverseV2", "ScalarToArray", "ScalarToTensor", "Shape", "Size", "Slice", "SpaceToBatchND", "Split", "Squeeze", "Stack",
+    "StridedSlice", "TensorShape", "Tile", "Transpose", "Tril", "Triu", "TupleToArray", "TypeOf", "Unpack", "Unstack", "Zeros",
+    "ZerosLike",
 ]
 
 # Shapes --------------------------------------------------------------------------------------------------------------
@@ -91,6 +92,7 @@ def _rest(x: Tensor) -> int:
 
 Transpose = plain("Transpose", shapes.transpose)
 ExpandDims = plain("ExpandDims", shapes.expand_dims)
+Expand = plain("Expand", shapes.expand)
 
 
 class Squeeze(Primitive):
@@ -147,6 +149,17 @@ class Unstack(Primitive):
         if self.num is not None and self.num != len(found):
             raise wrong("Unstack", "num", f"the size along axis {self.axis}, {len(found)}", self.num)
         return found
+
+
+class Pack(Stack):
+    """As `Stack`."""
+
+
+class Unpack(Unstack):
+    """As `Unstack`, without `num`."""
+
+    def __init__(self, axis: int = 0):
+        super().__init__(axis)
 
 
 class Split(Primitive):
@@ -373,6 +386,20 @@ class Fill(Plain):
 
     def __call__(self, dtype: DType, dims: Any, x: Any) -> Tensor:
         return creation.full(dims, x, dtype=dtype)
+
+
+class FillDiagonal(Primitive):
+    """One number where all coordinates are equal: see `Tensor.fill_diagonal`.
+
+    fill_value  a float
+    """
+
+    def __init__(self, fill_value: float, wrap: bool = False):
+        op = "FillDiagonal"
+        super().__init__(fill_value=float_only(op, "fill_value", fill_value), wrap=flag(op, "wrap", wrap))
+
+    def __call__(self, input_x: Any) -> Tensor:
+        return tensor_writes.fill_diagonal(operand("FillDiagonal", input_x, "input_x"), self.fill_value, self.wrap)
 
 
 class FillV2(Plain):
