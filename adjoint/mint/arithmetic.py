@@ -79,19 +79,20 @@ from adjoint.ops.arithmetic import (
     xlogy,
 )
 from adjoint.ops.arithmetic import less_equal as le
+from adjoint.ops.floats import imag, real
 from adjoint.ops.generated import sigmoid, tanh
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor
 
 __all__ = [
-    "abs", "acos", "acosh", "add", "addcdiv", "allclose", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "asin",
-    "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "ceil", "clamp", "clone", "cos", "cosh",
-    "div", "divide", "eq", "equal", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "fix", "float_power", "floor", "floor_divide", "fmod",
-    "frac",
-    "gcd", "greater", "greater_equal", "gt", "isclose", "isfinite", "isinf", "isnan", "isneginf", "le", "lerp", "less", "less_equal", "log",
-    "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "maximum",
-    "minimum", "mul", "nan_to_num", "ne", "neg", "negative", "not_equal", "pow", "reciprocal", "remainder", "round", "rsqrt", "sigmoid",
-    "sign", "sin", "sinc", "sinh", "softmax", "sqrt", "square", "sub", "tan", "tanh", "trunc", "xlogy",
+    "abs", "acos", "acosh", "add", "addcdiv", "allclose", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh",
+    "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "ceil", "clamp", "clone",
+    "cos", "cosh", "div", "divide", "eq", "equal", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "fix", "float_power", "floor",
+    "floor_divide", "fmod", "frac", "gcd", "greater", "greater_equal", "gt", "imag", "isclose", "isfinite", "isinf", "isnan",
+    "isneginf", "le", "lerp", "less", "less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "lt", "maximum", "minimum", "mul", "nan_to_num", "ne", "neg", "negative", "not_equal",
+    "pow", "real", "reciprocal", "remainder", "round", "rsqrt", "sigmoid", "sign", "sin", "sinc", "sinh", "softmax", "sqrt", "square",
+    "sub", "tan", "tanh", "trunc", "xlogy",
 ]
 
 

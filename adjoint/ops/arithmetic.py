@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from adjoint.ops.generated import *  # noqa: F403
 
 __all__ = [
-    "addcdiv", "addcmul", "addn", "bitwise_and", "bitwise_or", "bitwise_xor", "cast", "clamp", "clip", "clip_by_value", "depend", "div",
-    "divide", "fmod", "identity", "invert", "isclose", "lerp", "masked_fill", "mixed_precision_cast", "nan_to_num", "reciprocal", "round",
-    "select", "stop_gradient", "subtract", "true_divide", "trunc", "type_as", "where", "xlogy",
+    "accumulate_n", "addcdiv", "addcmul", "addn", "bitwise_and", "bitwise_or", "bitwise_xor", "cast", "clamp", "clip", "clip_by_value",
+    "depend", "div", "divide", "fmod", "identity", "invert", "isclose", "lerp", "masked_fill", "mixed_precision_cast", "nan_to_num",
+    "reciprocal", "round", "select", "stop_gradient", "subtract", "true_divide", "trunc", "type_as", "where", "xlogy",
 ]
 
 _ADD, _SUB, _MUL, _DIV, _FMOD, _FLOOR_DIV = Add(), Sub(), Mul(), Div(), Fmod(), FloorDiv()
@@ -192,6 +192,12 @@ def addn(x: Any) -> Tensor:
             raise wrong("AddN", "x", f"tensors of one type, {x[0].type}", item, kind)
         total = total + item
     return total
+
+
+@fusible
+def accumulate_n(x: Any) -> Tensor:
+    """As `addn`."""
+    return addn(x)
 
 
 # Comparison ---------------------------------------------------------------------------------------------------------

@@ -34,15 +34,16 @@ from adjoint.ops.arithmetic import (
     truncated_mod,
     where,
 )
+from adjoint.ops.creation import zeros_like
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.operators import combined
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = [
-    "approximate_equal", "copysign", "deg2rad", "eps", "float_power", "float_power_ext", "fmax", "fmin", "frac", "heaviside", "hypot",
-    "inv", "is_complex", "is_floating_point", "is_nonzero", "is_tensor", "isnan_ext", "isneginf", "isposinf", "isreal", "ldexp", "logit",
-    "positive", "rad2deg", "real", "sgn", "signbit", "xdivy",
+    "approximate_equal", "conj", "copysign", "deg2rad", "eps", "float_power", "float_power_ext", "fmax", "fmin", "frac", "heaviside",
+    "hypot", "imag", "inv", "is_complex", "is_floating_point", "is_nonzero", "is_tensor", "isnan_ext", "isneginf", "isposinf", "isreal",
+    "ldexp", "logit", "positive", "rad2deg", "real", "sgn", "signbit", "xdivy",
 ]
 
 _MUL, _MAXIMUM, _MINIMUM, _SELECT, _HYPOT = Mul(), Maximum(), Minimum(), Select(), Hypot()
@@ -148,6 +149,20 @@ def float_power_ext(input: Any, exponent: Any) -> Tensor:
 def real(input: Any) -> Tensor:
     """Return the tensor itself, since complex numbers are not supported."""
     return operand("Real", input)
+
+
+@fusible
+def imag(input: Any) -> Tensor:
+    """Return zeros, since complex numbers are not supported."""
+    return zeros_like(operand("Imag", input))
+
+
+def conj(input: Any) -> Tensor:
+    """Return the tensor itself, since complex numbers are not supported; raise TypeError for bools."""
+    x = operand("Conj", input)
+    if x.dtype is BOOL:
+        raise wrong("Conj", "input", "a Tensor of numbers", x, TypeError)
+    return x
 
 
 @fusible

@@ -6,9 +6,9 @@ FUNCTIONS = {
         "log_softmax logsigmoid mish prelu relu relu6 selu silu softmax soft_shrink softmin softplus softshrink softsign tanhshrink "
         "threshold",
     "arithmetic":
-        "addcdiv addcmul addn bitwise_and bitwise_or bitwise_xor cast clamp clip clip_by_value depend div divide fmod identity invert "
-        "isclose lerp masked_fill mixed_precision_cast nan_to_num reciprocal round select stop_gradient subtract true_divide trunc "
-        "type_as where xlogy",
+        "accumulate_n addcdiv addcmul addn bitwise_and bitwise_or bitwise_xor cast clamp clip clip_by_value depend div divide fmod "
+        "identity invert isclose lerp masked_fill mixed_precision_cast nan_to_num reciprocal round select stop_gradient subtract "
+        "true_divide trunc type_as where xlogy",
     "bands":
         "block_diag diag_embed diagflat diagonal_scatter matrix_band_part matrix_diag matrix_diag_part matrix_set_diag trace "
         "tril_indices triu_indices",
@@ -34,7 +34,7 @@ FUNCTIONS = {
     "distances":
         "addr bidense cdist cov cross dist kron pdist renorm vander vecdot",
     "floats":
-        "approximate_equal copysign deg2rad eps float_power float_power_ext fmax fmin frac heaviside hypot inv is_complex "
+        "approximate_equal conj copysign deg2rad eps float_power float_power_ext fmax fmin frac heaviside hypot imag inv is_complex "
         "is_floating_point is_nonzero is_tensor isnan_ext isneginf isposinf isreal ldexp logit positive rad2deg real sgn signbit "
         "xdivy",
     "fractional":
@@ -119,7 +119,7 @@ FUNCTIONS = {
 PRIMITIVES = {
     "boxes":
         "AffineGrid BoundingBoxDecode BoundingBoxEncode CheckValid CropAndResize GridSampler2D GridSampler3D IOU MaxUnpool2D "
-        "MaxUnpool3D NMSWithMask ROIAlign SampleDistortedBoundingBoxV2",
+        "MaxUnpool3D NMSWithMask NonMaxSuppressionWithOverlaps ROIAlign SampleDistortedBoundingBoxV2",
     "colours":
         "AdjustHue AdjustSaturation HSVToRGB RGBToHSV",
     "convolution":
@@ -135,12 +135,12 @@ PRIMITIVES = {
     "effects":
         "Assert Assign AssignAdd AssignSub Bernoulli Cauchy LogUniformCandidateSampler Multinomial MultinomialWithReplacement Print "
         "RandomCategorical RandomChoiceWithMask RandomGamma RandomPoisson RandomShuffle Randperm StandardNormal "
-        "UniformCandidateSampler UniformInt UniformReal LogNormalReverse RandpermV2",
+        "UniformCandidateSampler UniformInt UniformReal LogNormalReverse ParameterizedTruncatedNormal RandpermV2 TruncatedNormal",
     "elementwise":
-        "AddN Addcdiv Addcmul ApproximateEqual BitwiseAnd BitwiseOr BitwiseXor Cast CheckNumerics Depend Div DivNoNan Eps Fmax Fmin "
-        "Gcd Heaviside Hypot Identity IdentityN Inv Invert IsClose Lcm LeftShift Lerp LogicalAnd LogicalOr Logit MaskedFill Mod "
-        "NanToNum Real RealDiv Reciprocal RightShift Rint Round Select SquareSumAll SquaredDifference StopGradient Trunc TruncateDiv "
-        "TruncateMod Xdivy Xlogy",
+        "AccumulateNV2 AddN Addcdiv Addcmul ApproximateEqual BitwiseAnd BitwiseOr BitwiseXor Cast CheckNumerics Conj Depend Div "
+        "DivNoNan Eps Fmax Fmin Gcd Heaviside Hypot Identity IdentityN Imag Inv Invert IsClose Lcm LeftShift Lerp LogicalAnd "
+        "LogicalOr Logit MaskedFill Mod NanToNum Real RealDiv Reciprocal RightShift Rint Round Select SquareSumAll SquaredDifference "
+        "StopGradient Trunc TruncateDiv TruncateMod Xdivy Xlogy",
     "fractional":
         "FractionalAvgPool FractionalMaxPool FractionalMaxPool3DWithFixedKsize FractionalMaxPoolWithFixedKsize",
     "fused_steps":

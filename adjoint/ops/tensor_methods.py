@@ -745,19 +745,6 @@ class _Methods:
         """Return whether the dtype is complex: never."""
         return False
 
-    def real(self: Any) -> Tensor:
-        """Return the real part, the tensor itself; bools become Float32."""
-        return self.astype(F32) if self.dtype is BOOL else self
-
-    @fusible
-    def imag(self: Any) -> Tensor:
-        """Return the imaginary part, zeros: there are no complex numbers."""
-        return creation.zeros_like(self)
-
-    def conj(self: Any) -> Tensor:
-        """Return the complex conjugate, the tensor itself: there are no complex numbers."""
-        return self
-
     def to_(self: Any, device: Any = None, non_blocking: bool = False) -> Tensor:
         """Return the tensor, which is on the device "CPU" already; RuntimeError for others."""
         if device is None:
@@ -889,8 +876,8 @@ _FUNCTIONS: dict[str, ModuleType] = {
          "addcdiv addcmul bitwise_and bitwise_or bitwise_xor clamp clip div fmod invert lerp masked_fill nan_to_num "
          "reciprocal subtract trunc type_as xlogy"),
         (floats,
-         "copysign deg2rad fmax fmin frac heaviside hypot inv isneginf isposinf isreal ldexp logit positive "
-         "rad2deg sgn signbit xdivy"),
+         "conj copysign deg2rad fmax fmin frac heaviside hypot imag inv isneginf isposinf isreal ldexp logit positive "
+         "rad2deg real sgn signbit xdivy"),
         (integers, "bitwise_left_shift bitwise_right_shift gcd lcm"),
         (activations, "hardshrink log_softmax soft_shrink"),
         (reduction, "amax amin cumprod logsumexp nanmean norm ptp"),

@@ -89,6 +89,8 @@ def test_transposed_convolution_of_volumes() -> None:
 A = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]])
 X = np.array([[1.0, 2.0], [3.0, np.nan]], np.float32)
 CALLS: list[tuple[Any, Any]] = [
+    (lambda: ops.Imag()(Tensor([1, 2])), [0, 0]), (lambda: ops.Conj()(Tensor([1, 2])), [1, 2]),
+    (lambda: ops.AccumulateNV2()([Tensor([1]), Tensor([2])]), [3]), (lambda: ops.accumulate_n([Tensor([1]), Tensor([2])]), [3]),
     (lambda: ops.NanToNum(1.0, 2.0, 3.0)(Tensor([np.nan, np.inf, -np.inf])), [1, 2, 3]),
     (lambda: ops.NanToNum(nan=1.0)(Tensor(np.array([np.nan, np.inf], np.float16))), [1, 65504]),
     (lambda: ops.FillDiagonal(9.0, True)(Tensor(A)), [[9, 2], [3, 9], [5, 7]]), (lambda: ops.Real()(Tensor([1, 2])), [1, 2]),
@@ -121,6 +123,39 @@ def test_calls(position: int) -> None:
         assert found == wanted
     else:
         np.testing.assert_allclose(found.asnumpy(), wanted, rtol=1e-5)
+
+
+def test_truncated_draws() -> None:
+    """The deviations are those of the normal distribution between the bounds; MindSpore's draws have them too."""
+    drawn = ops.TruncatedNormal(ms.float16, 3)((100, 100))
+    assert drawn.dtype is ms.float16 and ops.TruncatedNormal()(Tensor([2, 3])).shape == (2, 3)
+    values = drawn.asnumpy().astype(np.float64)
+    assert abs(values).max() <= 2 and abs(values.mean()) < 0.03 and abs(values.std() - 0.8796) < 0.02
+    two = ops.ParameterizedTruncatedNormal(5)((2, 20000), Tensor([0.0, 5.0]), Tensor([1.0, 2.0]), Tensor([-1.0, 4.0]), Tensor([1.0, 6.0]))
+    rows = two.asnumpy()
+    assert two.dtype is ms.float32 and (rows.min(1) >= [-1, 4]).all() and (rows.max(1) <= [1, 6]).all()
+    np.testing.assert_allclose(rows.mean(1), [0, 5], atol=0.02)
+    np.testing.assert_allclose(rows.std(1), [0.5396, 0.5685], atol=0.01)
+    for bounds, text in (((1.0, -1.0), "'max' must be above 'min'"), ((-1.0, 1.0), "'stdevs' must be above 0")):
+        with pytest.raises(RuntimeError, match=text):
+            ops.ParameterizedTruncatedNormal()((2, 2), Tensor(0.0), Tensor(bounds[1]) * 0 if "stdevs" in text else Tensor(1.0),
+                                               *map(Tensor, bounds))
+
+
+def test_boxes_without_those_that_overlap_better_ones() -> None:
+    """MindSpore's answers: equal scores in their order, and an overlap of the threshold is too much."""
+    table = np.array([[1, 0.5, 0.2], [0.5, 1, 0.1], [0.2, 0.1, 1]], np.float32)
+
+    def taken(scores: list[float], most: int, near: float = 0.5, least: float = 0.2) -> Any:
+        return ops.NonMaxSuppressionWithOverlaps()(Tensor(table), Tensor(scores), Tensor(most, ms.int32), Tensor(near), Tensor(least))
+
+    assert taken([0.6, 0.7, 0.3], 3).tolist() == [1, 2] and taken([0.6, 0.7, 0.3], 1).tolist() == [1]
+    assert taken([0.6, 0.6, 0.6], 3).tolist() == [0, 2] and taken([0.6, 0.6, 0.6], 3, 0.6, 0.6).tolist() == []
+    assert taken([0.6, 0.7, 0.3], 0).dtype is ms.int32
+    with pytest.raises(ValueError, match="at least 0"):
+        taken([0.6, 0.7, 0.3], -1)
+    with pytest.raises(RuntimeError, match="depends on values"):
+        ms.jit(lambda x: taken([0.6, 0.7, 0.3], 3) + x)(Tensor(1))
 
 
 def test_mistakes() -> None:

@@ -152,7 +152,9 @@ def test_what_a_program_may_ask() -> None:
         None, True, False, 0, False, False, None, None)
     assert x.data_sync() is None and x.wait_pipeline() is None and x.to_("CPU") is x
     assert Tensor.from_dlpack(x.to_dlpack()).tolist() == X.tolist()
-    assert (x > 1).real().dtype is adjoint.float32 and (x > 1).imag().dtype is adjoint.bool_
+    assert (x > 1).real().dtype is (x > 1).imag().dtype is adjoint.bool_ and mint.real(x) is ops.conj(x) is x
+    with pytest.raises(TypeError, match="'input' must be a Tensor of numbers"):
+        (x > 1).conj()
 
 
 def test_mistakes() -> None:

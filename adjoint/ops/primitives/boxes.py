@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.ir.types import I32
+import numpy as np
+
+from adjoint.ir.types import F32, I32
 from adjoint.ops import boxes, creation, sampling
 from adjoint.ops.arguments import flag, float_only, integer, operand, real, wrong
-from adjoint.ops.primitive import Primitive, plain
+from adjoint.ops.primitive import Plain, Primitive, plain
 from adjoint.ops.primitives.network import combined_seed
+from adjoint.runtime.tensor.run_time_checks import needs_values
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "AffineGrid", "BoundingBoxDecode", "BoundingBoxEncode", "CheckValid", "CropAndResize", "GridSampler2D", "GridSampler3D", "IOU",
-    "MaxUnpool2D", "MaxUnpool3D", "NMSWithMask", "ROIAlign", "SampleDistortedBoundingBoxV2",
+    "MaxUnpool2D", "MaxUnpool3D", "NMSWithMask", "NonMaxSuppressionWithOverlaps", "ROIAlign", "SampleDistortedBoundingBoxV2",
 ]
 
 
@@ -46,6 +49,42 @@ class NMSWithMask(Primitive):
             raise wrong("NMSWithMask", "bboxes", "of shape [n, 5]", given)
         ordered, kept = boxes.largest_of_overlapping(given, self.iou_threshold)
         return ordered, creation.arange(given.shape[0], dtype=I32), kept
+
+
+class NonMaxSuppressionWithOverlaps(Plain):
+    """The indices, Int32, of boxes in the order of their scores, without those that overlap a better one that was taken; not in a graph.
+
+    overlaps           [n, n], how much each box overlaps each other
+    scores             [n], of that dtype
+    max_output_size    how many indices at most, an Int32 Tensor of one element; ValueError for a negative one
+    overlap_threshold  the overlap from which on a box is left out, a Tensor of one element
+    score_threshold    the score that a box must exceed, a Tensor of one element
+    """
+
+    def __call__(self, overlaps: Any, scores: Any, max_output_size: Any, overlap_threshold: Any, score_threshold: Any) -> Tensor:
+        op = self.name
+        table, each = operand(op, overlaps, "overlaps"), operand(op, scores, "scores")
+        needs_values(op, "it has as many elements as boxes are taken")
+        for name, x in (("overlaps", table), ("scores", each)):
+            if x.dtype is not F32:
+                raise wrong(op, name, "a Tensor of Float32", x, TypeError)
+        if table.ndim != 2 or table.shape[0] != table.shape[1] or each.shape != table.shape[:1]:
+            raise wrong(op, "overlaps", "of shape [n, n] for scores [n]", table)
+        bounds = [operand(op, x, name) for name, x in (("max_output_size", max_output_size), ("overlap_threshold", overlap_threshold),
+                                                       ("score_threshold", score_threshold))]
+        if bounds[0].dtype is not I32 or any(x.size != 1 for x in bounds):
+            raise wrong(op, "max_output_size", "an Int32 Tensor of one element, as the thresholds are of Float32", bounds[0], TypeError)
+        most, near, least = int(bounds[0]), float(bounds[1]), float(bounds[2])
+        if most < 0:
+            raise wrong(op, "max_output_size", "at least 0", most)
+        found: list[int] = []
+        numbers, values = table.asnumpy(), each.asnumpy()
+        for place in np.argsort(-values, kind="stable"):
+            if len(found) == most or not values[place] > least:
+                break
+            if not (numbers[place, found] >= near).any():
+                found.append(int(place))
+        return Tensor(found, I32)
 
 
 class BoundingBoxEncode(Primitive):

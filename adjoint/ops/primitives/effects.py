@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from adjoint.ir.types import BOOL, F64, I16, I32, I64, DType
+from adjoint.ir.types import BOOL, F16, F32, F64, I16, I32, I64, DType
 from adjoint.ops import (
     arithmetic,
     creation,
@@ -20,13 +21,14 @@ from adjoint.ops.arguments import check_memory, flag, float_only, integer, opera
 from adjoint.ops.primitive import Plain, Primitive, plain
 from adjoint.ops.primitives.network import combined_seed
 from adjoint.runtime.tensor.random_keys import next_key
-from adjoint.runtime.tensor.run_time_checks import Range, RangeCheck, checked_on_host, effect, needs_values
+from adjoint.runtime.tensor.run_time_checks import TRUE, Range, RangeCheck, checked_on_host, effect, needs_values
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
     "Assert", "Assign", "AssignAdd", "AssignSub", "Bernoulli", "Cauchy", "LogUniformCandidateSampler", "Multinomial",
     "MultinomialWithReplacement", "Print", "RandomCategorical", "RandomChoiceWithMask", "RandomGamma", "RandomPoisson", "RandomShuffle",
-    "Randperm", "StandardNormal", "UniformCandidateSampler", "UniformInt", "UniformReal", "LogNormalReverse", "RandpermV2",
+    "Randperm", "StandardNormal", "UniformCandidateSampler", "UniformInt", "UniformReal", "LogNormalReverse",
+    "ParameterizedTruncatedNormal", "RandpermV2", "TruncatedNormal",
 ]
 
 # Random numbers ------------------------------------------------------------------------------------------------------
@@ -192,6 +194,72 @@ class RandpermV2(Primitive):
                 raise wrong("RandpermV2", "n", "an int, or a Tensor of one integer", n, TypeError)
             n = int(n)
         return random_numbers.randperm(n, self.seed, self.offset, self.dtype)
+
+
+class TruncatedNormal(Primitive):
+    """Normally distributed numbers of mean 0 and deviation 1, without those further than 2 from 0.
+
+    dtype        Float16, Float32 or Float64
+    seed, seed2  unless both are 0, they replace the global seed
+    """
+
+    def __init__(self, dtype: DType = F32, seed: int = 0, seed2: int = 0):
+        op = "TruncatedNormal"
+        if not isinstance(dtype, DType) or dtype not in (F16, F32, F64):
+            raise wrong(op, "dtype", "float16, float32 or float64", dtype, TypeError)
+        super().__init__(dtype=dtype, seed=integer(op, "seed", seed), seed2=integer(op, "seed2", seed2))
+        if self.seed < 0 or self.seed2 < 0:
+            raise wrong(op, "seed", "at least 0, as 'seed2'", (seed, seed2))
+
+    def __call__(self, shape: Any) -> Tensor:
+        sizes = sizes_argument(self.name, "shape", shape)
+        share = random_numbers.drawn_uniform(sizes, F64, combined_seed(self.seed, self.seed2))
+        return arithmetic.cast(_normal_quantile(share, -2.0, 2.0), self.dtype)
+
+
+class ParameterizedTruncatedNormal(_Random):
+    """Normally distributed numbers without those outside of an interval, of the dtype of `mean`.
+
+    shape                    sizes, the first of which counts batches
+    mean, stdevs, min, max   Tensors of Float16, Float32 or Float64: one number, or one for each batch.  RuntimeError for a deviation that
+                             is not above 0, and for a `max` that is not above `min`
+    """
+
+    def __call__(self, shape: Any, mean: Any, stdevs: Any, min: Any, max: Any) -> Tensor:
+        op = self.name
+        sizes = sizes_argument(op, "shape", shape)
+        if len(sizes) < 2:
+            raise wrong(op, "shape", "at least 2 sizes", sizes)
+        center, spread, low, high = (
+            self._each(name, value, sizes) for name, value in (("mean", mean), ("stdevs", stdevs), ("min", min), ("max", max)))
+
+        def above(name: str, expected: str) -> Callable[[Tensor], None]:
+            def positive(given: Tensor) -> None:
+                if not given.asnumpy().all():
+                    raise wrong(op, name, expected, "others", RuntimeError)
+
+            return positive
+
+        for name, expected, fits in (("stdevs", "above 0", spread > 0), ("max", "above 'min'", high > low)):
+            checked_on_host(above(name, expected), fits, conditions=lambda fits=fits: [(arithmetic.cast(fits, I64), TRUE)])
+        share = random_numbers.drawn_uniform(sizes, F64, combined_seed(self.seed, self.seed2))
+        found = center + spread * _normal_quantile(share, (low - center) / spread, (high - center) / spread)
+        return arithmetic.cast(arithmetic.clamp(found, low, high), mean.dtype)
+
+    def _each(self, name: str, value: Any, sizes: tuple[int, ...]) -> Tensor:
+        """Return a number for each batch, in Float64, of a shape that broadcasts to the sizes."""
+        x = operand(self.name, value, name)
+        if x.dtype not in (F16, F32, F64):
+            raise wrong(self.name, name, "a Tensor of Float16, Float32 or Float64", x, TypeError)
+        if x.ndim > 1 or x.size not in (1, sizes[0]):
+            raise wrong(self.name, name, f"one number, or {sizes[0]} in a vector", x)
+        return arithmetic.cast(x, F64).reshape((-1, *(1,) * (len(sizes) - 1)))
+
+
+def _normal_quantile(share: Tensor, low: Any, high: Any) -> Tensor:
+    """Return the numbers below which a share of the normal distribution between two bounds lies."""
+    first, last = ((1 + arithmetic.erf(arithmetic.cast(bound, F64) * 0.5**0.5)) / 2 for bound in (low, high))
+    return 2**0.5 * arithmetic.erfinv(2 * (first + share * (last - first)) - 1)
 
 
 class RandomGamma(_Random):

@@ -12,11 +12,11 @@ from adjoint.runtime.tensor.run_time_checks import TRUE, checked_on_host
 from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = [
-    "AddN", "Addcdiv", "Addcmul", "ApproximateEqual", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Cast", "CheckNumerics", "Depend", "Div",
-    "DivNoNan", "Eps", "Fmax", "Fmin", "Gcd", "Heaviside", "Hypot", "Identity", "IdentityN", "Inv", "Invert", "IsClose", "Lcm",
-    "LeftShift", "Lerp", "LogicalAnd", "LogicalOr", "Logit", "MaskedFill", "Mod", "NanToNum", "Real", "RealDiv", "Reciprocal",
-    "RightShift", "Rint", "Round", "Select", "SquareSumAll", "SquaredDifference", "StopGradient", "Trunc", "TruncateDiv", "TruncateMod",
-    "Xdivy", "Xlogy",
+    "AccumulateNV2", "AddN", "Addcdiv", "Addcmul", "ApproximateEqual", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Cast", "CheckNumerics",
+    "Conj", "Depend", "Div", "DivNoNan", "Eps", "Fmax", "Fmin", "Gcd", "Heaviside", "Hypot", "Identity", "IdentityN", "Imag", "Inv",
+    "Invert", "IsClose", "Lcm", "LeftShift", "Lerp", "LogicalAnd", "LogicalOr", "Logit", "MaskedFill", "Mod", "NanToNum", "Real",
+    "RealDiv", "Reciprocal", "RightShift", "Rint", "Round", "Select", "SquareSumAll", "SquaredDifference", "StopGradient", "Trunc",
+    "TruncateDiv", "TruncateMod", "Xdivy", "Xlogy",
 ]
 
 # Arithmetic ----------------------------------------------------------------------------------------------------------
@@ -209,17 +209,16 @@ class NanToNum(Primitive):
 
     def __init__(self, nan: float | None = None, posinf: float | None = None, neginf: float | None = None):
         named = {"nan": nan, "posinf": posinf, "neginf": neginf}
-        super().__init__(**{name: None if value is None else float_only("NanToNum", name, value) for name, value in named.items()})
+        super().__init__(None, **{name: None if value is None else float_only("NanToNum", name, value) for name, value in named.items()})
 
     def __call__(self, input: Any) -> Tensor:
         return arithmetic.nan_to_num(float_tensor("NanToNum", input), self.nan, self.posinf, self.neginf)
 
 
-class Real(Plain):
-    """The real part of a tensor, the tensor itself: there are no complex numbers."""
-
-    def __call__(self, input: Any) -> Tensor:
-        return operand("Real", input).real()
+Real = plain("Real", floats.real)
+Imag = plain("Imag", floats.imag)
+Conj = plain("Conj", floats.conj)
+AccumulateNV2 = plain("AccumulateNV2", arithmetic.accumulate_n)
 
 
 class IsClose(Primitive):

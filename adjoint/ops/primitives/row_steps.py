@@ -98,7 +98,8 @@ class FusedSparseAdam(_Nesterov):
     ) -> tuple[Tensor, ...]:
         written = written_operands(self.name, var=var, m=m, v=v)
         g, touched = _summed(self.name, written[0], gradient, indices, "gradient")
-        step, first, second = self._moved(*written[1:], g, self._numbers(written[0], beta1_power, beta2_power, lr, beta1, beta2, epsilon))
+        numbers = self._numbers(written[0], beta1_power, beta2_power, lr, beta1, beta2, epsilon)
+        step, first, second = self._moved(written[1], written[2], g, numbers)
         if self.use_nesterov:
             step = where(broadcast_to(touched, step.shape), step, 0)
         for x, value in zip(written, (written[0] + step, first, second), strict=True):
@@ -141,7 +142,8 @@ class AdamNoUpdateParam(_Nesterov):
         if g.type is not written[0].type:
             raise wrong(self.name, "gradient", f"of dtype {written[0].dtype} and shape {written[0].shape}", g,
                         TypeError if g.dtype is not written[0].dtype else ValueError)
-        step, *moments = self._moved(*written, g, self._numbers(written[0], beta1_power, beta2_power, lr, beta1, beta2, epsilon))
+        numbers = self._numbers(written[0], beta1_power, beta2_power, lr, beta1, beta2, epsilon)
+        step, *moments = self._moved(written[0], written[1], g, numbers)
         for x, value in zip(written, moments, strict=True):
             x.overwrite(value)
         return step
