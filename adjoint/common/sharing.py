@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.ir.types import BF16, BOOL, DType
-from adjoint.runtime.tensor.dlpack import from_dlpack, to_dlpack
+from adjoint.ops.dlpack import from_dlpack, to_dlpack
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["from_dlpack", "frombuffer", "to_dlpack"]

@@ -34,7 +34,6 @@ from adjoint.ops.arithmetic import (
     truncated_mod,
     where,
 )
-from adjoint.ops.creation import zeros_like
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.operators import combined
@@ -154,7 +153,8 @@ def real(input: Any) -> Tensor:
 @fusible
 def imag(input: Any) -> Tensor:
     """Return zeros, since complex numbers are not supported."""
-    return zeros_like(operand("Imag", input))
+    x = operand("Imag", input)
+    return apply(made(Broadcast, x.type), constant(False if x.dtype is BOOL else 0, x.dtype))
 
 
 def conj(input: Any) -> Tensor:

@@ -12,7 +12,6 @@ from adjoint.ir.types import F32, F64, I32, I64
 from adjoint.ops import parts, picking, reduction
 from adjoint.ops.arguments import axis_argument, flag, integer, operand, real, wrong
 from adjoint.ops.arithmetic import equal, greater, maximum, where
-from adjoint.ops.creation import full_like
 from adjoint.ops.shapes import expand_dims, moveaxis, reshape, squeeze, swapaxes
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.run_time_checks import TRUE, checked_on_host
@@ -153,7 +152,7 @@ def _quantiles(op: str, input: Any, q: Any, axis: Any, keepdims: Any, *, ignore_
     ordered, length = sort(rows)[0], rows.shape[-1]
     # Sorted, NaN are behind the numbers.
     numbers = reduction.sum(apply(made(Cast, x.dtype), equal(rows, rows)), -1, True)
-    last = maximum(numbers - 1, 0) if ignore_nan else full_like(numbers, length - 1)
+    last = maximum(numbers - 1, 0) if ignore_nan else numbers * 0 + (length - 1)
     place = last * reshape(shares, (-1,))
     below = place.floor()
     low, high = (picking.gather_elements(ordered, -1, apply(made(Cast, I64), at)) for at in (below, place.ceil()))

@@ -26,6 +26,7 @@ from adjoint.ops import (
     creation,
     diagonals,
     distances,
+    dlpack,
     floats,
     generated,
     integers,
@@ -50,7 +51,7 @@ from adjoint.ops import (
 from adjoint.ops.arguments import choice, dimension, flag, integer, operand, sizes_argument, wrong
 from adjoint.runtime.execution.fusible_calls import make_fused, make_recorded
 from adjoint.runtime.memory.machine import array_of, memory_of
-from adjoint.runtime.tensor import description, dlpack, operators  # noqa: F401 - two of them complete Tensor
+from adjoint.runtime.tensor import description, operators  # noqa: F401 - they complete Tensor
 from adjoint.runtime.tensor.fusible import fusible, on_frequent_calls
 from adjoint.runtime.tensor.generator import Generator, stream_of
 from adjoint.runtime.tensor.indexing import iterated, taken, write

@@ -11,7 +11,6 @@
     tensor              the Tensor: what it holds, reading and writing it; and `apply`, which runs an op
     operators           Python's operators on tensors and numbers
     description         a tensor with a size of None, for `Cell.set_inputs`
-    dlpack              tensors that share memory with other libraries by capsules
     filled              tensors with one number in every element
     kinds               MindSpore's names for kinds of values
     mutable             `mutable`: numbers and containers that are inputs of a graph
