@@ -163,7 +163,7 @@ def test_mistakes() -> None:
     for call, error, text in (
         (lambda: ops.FusedSparseAdam()(var, var, var, *ADAM, rows, Tensor([0, 2], ms.int32)), IndexError, "'indices'"),
         (lambda: ops.FusedSparseAdam()(var, var, var, *ADAM, rows[:1], places), ValueError, r"'gradient' must be of shape \(2, 2\)"),
-        (lambda: ops.FusedSparseFtrl(0.1, 0.0, 0.0, -0.5)(var, var, var, rows.double(), places), TypeError, "'grad' must be of the dtype"),
+        (lambda: ops.FusedSparseFtrl(0.1, 0.0, 0.0, -0.5)(var, var, var, rows.double(), places), TypeError, "'grad' must be of a dtype"),
         (lambda: ops.FusedSparseLazyAdam()(var, var, var, *ADAM, rows, rows), TypeError, "'indices' must be of type Int32 or Int64"),
         (lambda: ops.SparseApplyAdagrad(0.1)(var, var, rows, Tensor([0, 0], ms.int32)), ValueError, "different from each other"),
         (lambda: ops.SparseApplyRMSProp(2.0, 0.1, 1e-6), ValueError, "'rho' must be from 0 to 1"),

@@ -13,7 +13,7 @@ from judging import Verdict
 
 RANDOM = re.compile(
     r"rand(?!om_state)|[Nn]ormal\(|uniform|[Dd]ropout|bernoulli|multinomial|with_mask|ChoiceWithMask|Uniform|initializer\.|Random|shuffle|"
-    r"^nn\.(Transformer|MultiheadAttention)\(.*dropout=|\.Normal|HeNormal|empty|Vocab\.from_dict")
+    r"^nn\.(Transformer|MultiheadAttention)\(.*dropout=|\.Normal|HeNormal|empty|Vocab\.from_dict|LogNormalReverse|exponential_")
 """Calls that draw numbers: only dtypes and shapes are compared."""
 
 NUMBERS = ("values", "gradients")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.ir.types import F32, I32
+from adjoint.ir.types import F16, F32, I32
 from adjoint.ops import boxes, creation, sampling
 from adjoint.ops.arguments import flag, float_only, integer, operand, real, wrong
 from adjoint.ops.primitive import Plain, Primitive, plain
@@ -65,15 +65,16 @@ class NonMaxSuppressionWithOverlaps(Plain):
         op = self.name
         table, each = operand(op, overlaps, "overlaps"), operand(op, scores, "scores")
         needs_values(op, "it has as many elements as boxes are taken")
-        for name, x in (("overlaps", table), ("scores", each)):
-            if x.dtype is not F32:
-                raise wrong(op, name, "a Tensor of Float32", x, TypeError)
+        if table.dtype not in (F16, F32):
+            raise wrong(op, "overlaps", "a Tensor of Float16 or Float32", table, TypeError)
+        if each.dtype is not table.dtype:
+            raise wrong(op, "scores", f"of the dtype of 'overlaps', {table.dtype}", each, TypeError)
         if table.ndim != 2 or table.shape[0] != table.shape[1] or each.shape != table.shape[:1]:
             raise wrong(op, "overlaps", "of shape [n, n] for scores [n]", table)
         bounds = [operand(op, x, name) for name, x in (("max_output_size", max_output_size), ("overlap_threshold", overlap_threshold),
                                                        ("score_threshold", score_threshold))]
         if bounds[0].dtype is not I32 or any(x.size != 1 for x in bounds):
-            raise wrong(op, "max_output_size", "an Int32 Tensor of one element, as the thresholds are of Float32", bounds[0], TypeError)
+            raise wrong(op, "max_output_size", "an Int32 Tensor of one element, as the thresholds are of floats", bounds[0], TypeError)
         most, near, least = int(bounds[0]), float(bounds[1]), float(bounds[2])
         if most < 0:
             raise wrong(op, "max_output_size", "at least 0", most)

@@ -209,7 +209,7 @@ class NanToNum(Primitive):
 
     def __init__(self, nan: float | None = None, posinf: float | None = None, neginf: float | None = None):
         named = {"nan": nan, "posinf": posinf, "neginf": neginf}
-        super().__init__(None, **{name: None if value is None else float_only("NanToNum", name, value) for name, value in named.items()})
+        super().__init__(None, **{name: None if value is None else real("NanToNum", name, value) for name, value in named.items()})
 
     def __call__(self, input: Any) -> Tensor:
         return arithmetic.nan_to_num(float_tensor("NanToNum", input), self.nan, self.posinf, self.neginf)

@@ -62,13 +62,18 @@ def written_operands(op: str, *, mixed: bool = False, **operands: Any) -> tuple[
     return written
 
 
+def as_gradient(op: str, argument: str, gradient: Tensor, parameter: Tensor) -> Tensor:
+    """Return a gradient in the dtype of the parameter; raise TypeError if that loses precision."""
+    if common_dtype(parameter.dtype, gradient.dtype) is not parameter.dtype:
+        raise wrong(op, argument, f"of a dtype that the parameter's, {parameter.dtype}, has room for", gradient, TypeError)
+    return gradient.astype(parameter.dtype, copy=False)
+
+
 def _gradient(op: str, argument: str, gradient: Any, parameter: Tensor) -> Tensor:
     found = operand(op, gradient, argument)
     if found.shape != parameter.shape:
         raise wrong(op, argument, f"of the shape of the parameter, {parameter.shape}", found)
-    if common_dtype(parameter.dtype, found.dtype) is not parameter.dtype:
-        raise wrong(op, argument, f"of a dtype that the parameter's, {parameter.dtype}, has room for", found, TypeError)
-    return found.astype(parameter.dtype, copy=False)
+    return as_gradient(op, argument, found, parameter)
 
 
 def scalar_of(op: str, argument: str, value: Any, dtype: DType) -> Tensor:
@@ -343,8 +348,7 @@ def row_step(
     g = operand(op, gradient, "grad")
     if g.shape != (places.size, *parameter.shape[1:]):
         raise wrong(op, "grad", f"of shape {(places.size, *parameter.shape[1:])}, a row for each index", g)
-    if g.dtype is not parameter.dtype:
-        raise wrong(op, "grad", f"of the dtype of 'var', {parameter.dtype}", g, TypeError)
+    g = as_gradient(op, "grad", g, parameter)
 
     def distinct(given: Tensor) -> None:
         found = given.asnumpy()

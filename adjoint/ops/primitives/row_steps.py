@@ -2,7 +2,7 @@
 
 The operands that the class names first are written: Parameters or Tensors of a floating point type, all of one shape and dtype.
 
-gradient, grad   a row for each index, of their dtype
+gradient, grad   a row for each index, of their dtype or one that it has room for
 indices          a vector of Int32 or Int64.  IndexError for one without a row.  A step named Fused adds the rows of equal indices; for one
                  named SparseApply equal indices are a ValueError
 other operands   numbers, or Tensors of one element
@@ -25,7 +25,7 @@ from adjoint.ops.arithmetic import sqrt, where
 from adjoint.ops.creation import ones_like, zeros, zeros_like
 from adjoint.ops.picking import index_check
 from adjoint.ops.primitive import Primitive
-from adjoint.ops.primitives.optimizers import SparseApplyFtrl, row_step, scalar_of, written_operands
+from adjoint.ops.primitives.optimizers import SparseApplyFtrl, as_gradient, row_step, scalar_of, written_operands
 from adjoint.ops.shapes import broadcast_to, reshape
 from adjoint.runtime.tensor.run_time_checks import checked_on_host
 from adjoint.runtime.tensor.tensor import Tensor, apply
@@ -45,8 +45,7 @@ def _summed(op: str, parameter: Tensor, gradient: Any, indices: Any, argument: s
         raise wrong(op, "indices", "a vector", places)
     if g.shape != (places.size, *parameter.shape[1:]):
         raise wrong(op, argument, f"of shape {(places.size, *parameter.shape[1:])}, a row for each index", g)
-    if g.dtype is not parameter.dtype:
-        raise wrong(op, argument, f"of the dtype of 'var', {parameter.dtype}", g, TypeError)
+    g = as_gradient(op, argument, g, parameter)
     checked_on_host(index_check(op, "indices", 0, parameter.shape[0]), places)
     total = apply(made(ScatterAdd, 0), zeros_like(parameter), places, g)
     rows = parameter.shape[0]
