@@ -51,7 +51,8 @@ def makers() -> dict[str, str]:
     }
     tried: list[tuple[str, ...]] = [
         tuple(f"t.{name}{given}" for given in (METHOD_ARGUMENTS if callable(getattr(Parameter, name)) else ("",)))
-        for name in dir(Parameter) if not name.startswith("_") or name in ("__copy__", "__deepcopy__", "__pos__")]
+        for name in dir(Parameter)
+        if (not name.startswith("_") or name in ("__copy__", "__deepcopy__", "__pos__")) and hasattr(Parameter, name)]
     tried += [
         tuple(f"{module.__name__.replace('adjoint', 'ms')}.{name}{given}"
               for given in ("(t)", "()(t)", "(t, ms.float32)", "((2,), t)"))
