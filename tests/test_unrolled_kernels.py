@@ -253,6 +253,23 @@ def test_many_nodes_that_only_move_numbers() -> None:
     assert computed(together, arrays) == computed(function, arrays)
 
 
+def test_operations_that_change_no_bits_are_left_out() -> None:
+    """A product with 1, and a sum with 0 where the other term cannot be -0.0, which is so for a sum with 0."""
+    b = Builder()
+    x = Value(tensor(F32), "x")
+    y: Any = b.sin(x)
+    for _ in range(3):
+        y = b.mul(b.add(number(0.0), b.add(y, number(0.0))), number(1.0))
+    function = Function("f", b.finish([y, b.add(x, number(-0.0))], [x]))
+    together = unrolled(function)
+    (node,) = few(together)
+    assert text_of(node).text.count(" + 0.0f") == 1 and " * " not in text_of(node).text
+    compile_nodes([function, together])
+    for value in (-0.0, 0.0, 1.5, np.inf, np.nan):
+        arrays = [np.float32(value)]
+        assert computed(together, arrays) == computed(function, arrays)
+
+
 def test_a_region_with_another_node_is_refused() -> None:
     inner = Builder()
     x = Value(tensor(F32, (17,)), "x")

@@ -110,7 +110,8 @@ class _Branches:
                 elif isinstance(inner.op, Undef):
                     cost = 0 if on_few_numbers(inner.results) else None
                 else:
-                    cost = unrolled_cost(inner)
+                    of_node = unrolled_cost(inner)
+                    cost = None if of_node is None else of_node.operations
                 if cost is None:
                     return None
                 total += cost

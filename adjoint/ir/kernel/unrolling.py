@@ -8,10 +8,14 @@ An op describes its kernel once, by `lower`.  For operands of known small shapes
 would: sizes and indices are numbers, an element of a buffer is a local variable of C, and what is left is one statement for each number
 that is computed.  So any op unrolls whose loops, indices and branches depend on sizes only, with its own order of operations, and without a
 method for that.  One whose indices depend on elements, or that calls a function on memory, does not.
+
+An operation that changes no bits is left out: a product with 1, and a sum with 0 if the other term cannot be -0.0.  Gradients of slices add
+many zeros.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -93,6 +97,7 @@ class Unroller:
         self._into = into
         self._known: dict[str, Expr | _Pointer] = {}
         self._left = 0
+        self._not_minus_zero: set[Expr] = set()
         self.cost = 0
         """How many operations of C were written so far; a function that is not one of C's own counts as `_FUNCTION`."""
 
@@ -168,14 +173,36 @@ class Unroller:
             return
         assert isinstance(target, Index)
         place = self._place(target)
-        place.memory[place.offset] = self._named(value, target.base.name if isinstance(target.base, Name) else "t")
+        name = target.base.name if isinstance(target.base, Name) else "t"
+        place.memory[place.offset] = self._named(value, f"{name}_{place.offset}" if len(place.memory) > 1 else name)
 
     def _named(self, value: Expr, name: str) -> Expr:
         """Return an expression that may be used several times: a literal or a local that holds the value."""
         if isinstance(value, (Name, Integer, Real)):
             return value
         self.cost += 1
-        return self._into.let(value, name)
+        made = self._into.let(value, name)
+        if self._is_not_minus_zero(value):
+            self._not_minus_zero.add(made)
+        return made
+
+    def _is_not_minus_zero(self, value: Expr) -> bool:
+        """Return True for a float that is known not to be -0.0: a sum is -0.0 only if both of its terms are."""
+        match value:
+            case Real(number):
+                return number != 0 or math.copysign(1, number) > 0
+            case Binary("+", left, right):
+                return self._is_not_minus_zero(left) or self._is_not_minus_zero(right)
+            case _:
+                return value in self._not_minus_zero
+
+    def _simpler(self, e: Binary) -> Expr:
+        """Return a product with 1, or a sum with 0, as its other operand, where that has the same bits; another expression as it is."""
+        for one, other in ((e.left, e.right), (e.right, e.left)):
+            if isinstance(one, Real) and ((e.operator == "*" and one.value == 1) or (
+                    e.operator == "+" and one.value == 0 and (math.copysign(1, one.value) < 0 or self._is_not_minus_zero(other)))):
+                return other
+        return e
 
     # -- expressions
     def value(self, expression: Expr) -> Expr:
@@ -193,7 +220,8 @@ class Unroller:
             case Binary("!=", Index(dtype=dtype) as element, Integer(0)) if dtype is BOOL:
                 return self._element(element)
             case Binary():
-                return _binary(expression.operator, self.value(expression.left), self.value(expression.right), expression.dtype)
+                made = _binary(expression.operator, self.value(expression.left), self.value(expression.right), expression.dtype)
+                return self._simpler(made) if isinstance(made, Binary) else made
             case Unary("!", operand):
                 given = self.value(operand)
                 return Integer(int(not given.value), BOOL) if isinstance(given, Integer) else Unary("!", given, BOOL)

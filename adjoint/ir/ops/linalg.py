@@ -214,7 +214,7 @@ class MatMul(Op):
         a_row, a_step = (1, m) if self.ta else (inner, 1)
         b_row, b_step = (1, inner) if self.tb else (n, 1)
         with self._units(k, layout, m, 1) as (places, first, last), k.loop(first, last, "row") as row, k.loop(0, n) as j:
-            total = k.local(0, "total", out.dtype)
+            total = k.local(0, out.name, out.dtype)
             with k.loop(0, inner, "p") as p:
                 left, right = a[places[0] + row * a_row + p * a_step], b[places[1] + p * b_row + j * b_step]
                 k.set(total, k.call("next_term", left, right, total))

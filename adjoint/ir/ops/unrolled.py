@@ -16,9 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from adjoint.ir.core import tensor_type
+from adjoint.ir.kernel.c_ast import Name
 from adjoint.ir.kernel.conversion import stored
 from adjoint.ir.kernel.kernel import Kernel
 from adjoint.ir.kernel.unrolling import CannotUnroll, Unroller
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from adjoint.ir.core import Atom, Node, Region
     from adjoint.ir.kernel import Buffer, Expr
 
-__all__ = ["NUMBERS", "Unrolled", "UnrolledKernel", "on_few_numbers", "unrolled_cost"]
+__all__ = ["NUMBERS", "Cost", "Unrolled", "UnrolledKernel", "kernel_of", "on_few_numbers", "unrolled_cost"]
 
 NUMBERS: Final = 16
 """The limit for the elements of an operand or result.  With more, the vectors of a kernel of its own are as quick."""
@@ -42,11 +43,20 @@ def on_few_numbers(atoms: Iterable[Atom]) -> bool:
     return all(isinstance(x.type, TensorType) and x.type.is_static and 0 < x.type.count <= NUMBERS for x in atoms)
 
 
-def unrolled_cost(node: Node) -> int | None:
-    """Return how many operations of C compute a node in an unrolled kernel; None if it cannot be in one.
+class Cost(NamedTuple):
+    """What a node is in an unrolled kernel.
 
-    A call of a mathematical function that is not a single instruction counts as several (see `Unroller.cost`).
+    operations  how many operations of C compute it.  A call of a mathematical function that is not a single instruction counts as several
+        (see `Unroller.cost`)
+    numbers     how many elements of its result are computed; the others are elements of its operands, or literals
     """
+
+    operations: int
+    numbers: int
+
+
+def unrolled_cost(node: Node) -> Cost | None:
+    """Return what computes a node in an unrolled kernel; None if it cannot be in one."""
     op = node.op
     if isinstance(op, Update):  # computed in the memory of what it updates
         return None
@@ -58,16 +68,18 @@ def unrolled_cost(node: Node) -> int | None:
 
 
 @lru_cache(maxsize=4096)
-def _cost(op: Op, operands: tuple[TensorType, ...], result: TensorType) -> int | None:
+def _cost(op: Op, operands: tuple[TensorType, ...], result: TensorType) -> Cost | None:
     k = Kernel(unrolls=True)
     names = [k.operand(type_, "x", written=False) for type_ in operands]
     try:
         with k.stage_range(1, 1):
             unroller = Unroller(k)
-            _step(unroller, op, [_loaded(k, buffer, "x") for buffer in names], operands, result, "out")
+            given = [_loaded(k, buffer, "x") for buffer in names]
+            made = _step(unroller, op, given, operands, result, "out")
     except CannotUnroll:
         return None
-    return unroller.cost
+    known = {id(element) for elements in given for element in elements}
+    return Cost(unroller.cost, len({id(x) for x in made if isinstance(x, Name)} - known))
 
 
 def _loaded(k: Kernel, buffer: Buffer, name: str) -> list[Expr]:
@@ -117,6 +129,11 @@ class Unrolled(Fused):
         return UnrolledKernel.of(region)
 
 
+def kernel_of(node: Node) -> tuple[UnrolledKernel, tuple[Type, ...]]:
+    """Return what is equal for unrolled nodes that one kernel computes: its op, and the types of the operands."""
+    return UnrolledKernel.of(node.regions[0]), tuple([x.type for x in node.operands])
+
+
 @family
 class UnrolledKernel(FusedKernel):
     """The region of an `unrolled` as an op without regions: see `FusedKernel`."""
@@ -130,13 +147,20 @@ class UnrolledKernel(FusedKernel):
         with k.stage_range(1, 1):
             unroller = Unroller(k)
             values: list[Sequence[Expr]] = [_loaded(k, buffer, k.element_name(i)) for i, buffer in enumerate(operands)]
+
+            def store(number: int) -> None:
+                """Write a value into the results that are this value."""
+                for out in [out for out, result in zip(outs, self.results, strict=True) if result == number]:
+                    for i, element in enumerate(values[number]):
+                        k.set(out.raw(i), element)
+
+            for number in range(self.operands):
+                store(number)
             for step, (op, given) in enumerate(self.steps):
                 number, k.step = len(values), step
                 read = [(scalar(x[0]), [stored(k.literal(x[1], x[0]), x[0])]) if isinstance(x, tuple) else (types[x], values[x])
                         for x in given]
                 elements, of_types = [each for _, each in read], [type_ for type_, _ in read]
                 values.append(_step(unroller, op, elements, of_types, types[number], k.value_name(number, op.name)))
+                store(number)
                 k.step = None
-            for out, number in zip(outs, self.results, strict=True):
-                for i, element in enumerate(values[number]):
-                    k.set(out.raw(i), element)
