@@ -1,8 +1,8 @@
 """Print the tree of `ir.kernel.c_ast` as readable C: one printer, one table of precedences.
 
 Parentheses are those that C needs, and a few more where compilers warn: around sums in shifts, around anything mixed
-into `&`, `^`, `|`, around comparisons in comparisons and `&&` in `||`.  A line is broken before its 120th column, at its
-loosest operators.  The printer remembers which names it has printed, so that unused declarations are left out.
+into `&`, `^`, `|`, around these before `?`, around comparisons in comparisons and `&&` in `||`.  A line is broken before
+its 120th column, at its loosest operators.  The printer remembers which names it has printed, so that unused declarations are left out.
 
 Text from elsewhere (variable names, paths of source files) passes through `identifier`, `comment` or `string`, after which it cannot end
 the comment, the string or the statement that contains it.
@@ -51,7 +51,7 @@ from adjoint.ir.kernel.c_ast import (
 )
 from adjoint.ir.types import BOOL, F32, I32, I64, U32, U64, DType
 
-__all__ = ["WIDTH", "DirectText", "FunctionText", "Printer", "comment", "direct_text", "function_text", "string"]
+__all__ = ["WIDTH", "DirectText", "FunctionText", "Printer", "comment", "direct_text", "function_text", "heading", "string"]
 
 WIDTH: Final = 118
 """The longest line of C that is printed, in columns."""
@@ -82,10 +82,12 @@ def _operands_in_parentheses(operator: str) -> frozenset[int]:
         return frozenset(range(6, 14)) - {BINARY[operator]}
     if operator in COMPARISONS:
         return frozenset({9, 10})
+    if operator == "?":
+        return frozenset({6, 7, 8})
     return frozenset({5}) if operator == "||" else frozenset()
 
 
-_CLEARER: Final = {operator: _operands_in_parentheses(operator) for operator in BINARY}
+_CLEARER: Final = {operator: _operands_in_parentheses(operator) for operator in (*BINARY, "?")}
 
 
 # ---- text that comes from elsewhere --------------------------------------------------------------------------------------
@@ -242,7 +244,9 @@ class Printer:
         return f"{e.function}({', '.join([self.expression(a)[0] for a in e.arguments])})", POSTFIX
 
     def _conditional(self, e: Conditional) -> tuple[str, int]:
-        condition = self._operand(e.condition, CONDITIONAL + 1)
+        condition, precedence = self.expression(e.condition)
+        if precedence <= CONDITIONAL or precedence in _CLEARER["?"]:
+            condition = f"({condition})"
         then = self._operand(e.then, CONDITIONAL + 1)
         return f"{condition} ? {then} : {self._operand(e.otherwise, CONDITIONAL)}", CONDITIONAL
 
@@ -283,7 +287,7 @@ class Printer:
             case Conditional(condition=condition, then=then, otherwise=otherwise):
                 return (
                     f"{self._part(condition, '?', CONDITIONAL + 1, column)}"
-                    f"{new_line}? {self._part(then, '?', CONDITIONAL + 1, inner + 2)}"
+                    f"{new_line}? {self._part(then, ':', CONDITIONAL + 1, inner + 2)}"
                     f"{new_line}: {self._part(otherwise, ':', CONDITIONAL, inner + 2)}"
                 )
             case Call(function=function, arguments=arguments):
@@ -500,8 +504,8 @@ def direct_text(function: Function) -> DirectText:
     ranged = any(name in printer.names for _, name in bounds)
     parameters = [*((kind, x.name) for kind, x in (*pointers, *sizes)), *(bounds if ranged else ())]
     unused = [f"    (void){name};" for _, name in bounds if ranged and name not in printer.names]
-    heading = _heading(f"static {'int' if fails else 'void'} {function.name}", parameters or [("void", "")])
-    text = "\n".join([f"{heading} {{", *unused, *printer.lines, "}\n"])
+    start = heading(f"static {'int' if fails else 'void'} {function.name}", parameters or [("void", "")])
+    text = "\n".join([f"{start} {{", *unused, *printer.lines, "}\n"])
     return DirectText(text, printer.names, tuple(_position(x) for _, x in pointers), tuple(_position(x) for _, x in sizes), ranged, fails)
 
 
@@ -580,7 +584,7 @@ def function_text(function: Function, *, private: bool = False, steps: Mapping[S
     prologue.statements(declaration for declaration in needed if not isinstance(declaration, DeclarePointer))
     if not pointers:
         unused = [f"    (void){name};" for _, name in function.parameters if name not in body.names]
-        lines = [f"{_heading(f'{returned} {function.name}', function.parameters)} {{", *unused, *prologue.lines]
+        lines = [f"{heading(f'{returned} {function.name}', function.parameters)} {{", *unused, *prologue.lines]
         if len(lines) > 1:
             lines.append("")
         return FunctionText("\n".join([*lines, *body.lines, "}\n"]), body.names, _places(lines, body))
@@ -588,7 +592,7 @@ def function_text(function: Function, *, private: bool = False, steps: Mapping[S
     passed = [(declaration, name) for declaration, name in function.parameters if name in body.names]
     inner = f"{function.name}{INNER}"
     parameters = [*((pointer_type(pointer), pointer.name) for pointer in pointers), *passed]
-    lines = [f"{_heading(f'static int {inner}', parameters)} {{", *prologue.lines]
+    lines = [f"{heading(f'static int {inner}', parameters)} {{", *prologue.lines]
     if prologue.lines:
         lines.append("")
     call = Printer()
@@ -596,7 +600,7 @@ def function_text(function: Function, *, private: bool = False, steps: Mapping[S
     arguments = (*(pointer.value for pointer in pointers), *(Name(name, I64) for _, name in passed))
     call.statements([Return(Call(inner, arguments, I32))])
     unused = [f"    (void){name};" for _, name in function.parameters if name not in call.names]
-    outer = [f"{_heading(f'{returned} {function.name}', function.parameters)} {{", *unused, *call.lines]
+    outer = [f"{heading(f'{returned} {function.name}', function.parameters)} {{", *unused, *call.lines]
     return FunctionText("\n".join([*lines, *body.lines, "}\n", *outer, "}\n"]), body.names | call.names, _places(lines, body))
 
 
@@ -613,7 +617,7 @@ INNER: Final = "_units"
 """Suffix of the name of an inner function."""
 
 
-def _heading(start: str, parameters: Sequence[tuple[str, str]]) -> str:
+def heading(start: str, parameters: Sequence[tuple[str, str]]) -> str:
     """Return `start` followed by parameters in parentheses, over as few lines as possible.
 
     parameters  pairs (type, name)

@@ -30,6 +30,7 @@ from typing import Final, NamedTuple
 from adjoint.codegen.c_print import comment
 from adjoint.codegen.emit import INCLUDES, unit_text
 from adjoint.codegen.portable import portable_text
+from adjoint.codegen.standalone_arithmetic import signature_lines
 from adjoint.codegen.standalone_batch import NAME, Versions, condition, text_of_all, together
 from adjoint.codegen.standalone_function import (
     ARENAS,
@@ -41,9 +42,8 @@ from adjoint.codegen.standalone_function import (
     changed_lines,
     check_function,
     function_heading,
-    signature_lines,
 )
-from adjoint.codegen.standalone_kernels import Kernels
+from adjoint.codegen.standalone_kernels import Kernels, unrolled_in
 from adjoint.codegen.standalone_memory import SIZES
 from adjoint.codegen.standalone_order import numbers_written_last
 from adjoint.codegen.user_names import free
@@ -83,7 +83,8 @@ def standalone_file(entries: Sequence[ExportedFunction], *, plain: bool = False,
     libm     True: plain kernels call the functions of <math.h>
     more     the text of functions that are at the end of the file
     """
-    kernels = Kernels([entry.c_name for entry in entries], math.inf if plain else 0)
+    functions = [function for entry in entries for function in (*entry.batches.values(), *([] if entry.batches else [entry.function]))]
+    kernels = Kernels([entry.c_name for entry in entries], math.inf if plain else 0, unrolled_in(functions))
     exported = [_Exported(entry, kernels, context) for entry in entries]
     about = (f"{', '.join(entry.c_name for entry in entries)}: made by adjoint\n"
              "Arrays are contiguous, in row-major order. A function gives 0, or what a kernel that failed gives.\n"

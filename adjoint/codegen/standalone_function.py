@@ -5,7 +5,6 @@ A function for batches of several sizes has a parameter `batch`: sizes and numbe
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,13 +16,13 @@ import numpy as np
 from adjoint.codegen.c_print import WIDTH, Printer, comment
 from adjoint.codegen.emit import KernelStage, integer_text
 from adjoint.codegen.errors import NOT_STANDALONE
+from adjoint.codegen.standalone_arithmetic import IN_PLACE, BodyWriter, operations, signature_lines
 from adjoint.codegen.standalone_batch import NAME, NumberOfBatch, Versions, condition, formula, text_of_all
 from adjoint.codegen.standalone_hooks import HOOKS
-from adjoint.codegen.standalone_kernels import KernelChoice, Kernels, choices, has_kernel, shared_scratch
+from adjoint.codegen.standalone_kernels import KernelChoice, Kernels, choices, has_kernel, launched, shared_scratch
 from adjoint.codegen.standalone_memory import SIZES, aligned, element_of, loop_parts, memory_of
-from adjoint.codegen.user_names import TAKEN, free, function_name
+from adjoint.codegen.user_names import function_name
 from adjoint.foundation.dataclass import dataclass, field
-from adjoint.foundation.diagnostics import Derived, source_line, user_place
 from adjoint.ir.core import Atom, Function, Host, Literal, Node, Region, Value, walk
 from adjoint.ir.kernel.c_ast import literal
 from adjoint.ir.kernel.names import identifier
@@ -32,12 +31,13 @@ from adjoint.ir.ops.host import Apply, Bprop, Callback, CellCallback, Observe
 from adjoint.ir.ops.random import KEY, Draw
 from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
 from adjoint.ir.ops.state import Read, Write
+from adjoint.ir.ops.unrolled import Unrolled
 from adjoint.ir.print import Listing, listing
 from adjoint.ir.storage import from_compute
 from adjoint.ir.types import DType, StackType, TensorType, Type
 
 __all__ = ["ARENAS", "FAILED", "NO_STEP", "OTHER_LAYOUT", "RANDOM", "TOO_MANY_ROUNDS", "WRONG_BATCH", "Context", "ExportedFunction",
-           "FunctionWriter", "changed_lines", "check_function", "function_heading", "signature_lines", "used_state"]
+           "FunctionWriter", "changed_lines", "check_function", "function_heading", "used_state"]
 
 RANDOM: Final = "random!"
 """The symbol of the state from which random numbers are drawn: u64[2], the seed and the number of draws."""
@@ -124,7 +124,7 @@ def _used_in(region: Region) -> dict[str, bool]:
     return found
 
 
-class FunctionWriter:
+class FunctionWriter(BodyWriter):
     """Writes one C function of a standalone file.
 
     entry     what is exported
@@ -149,15 +149,13 @@ class FunctionWriter:
         self.kernels, self.context, self.places = kernels, context, dict(entry.places)
         self.memory = memory_of(versions, self._scratch, entry.max_rounds)
         self.used = used_state(self.function)
+        self._in_place = sum(operations(node) for node in walk(self.function.body) if kernels.is_single(node)) <= IN_PLACE
         self.listings = [listing(function, locations=False) for function in versions.functions or (self.function,)]
         self.listing = self.listings[-1]
         self.names: dict[Value, str] = {}
         constants = (place for place in self.places.values() if "->" not in place)
-        self.taken = {*TAKEN, *constants, name, "context", "push", "pop", *([NAME] if versions.batches else [])}
-        self.lines: list[str] = []
+        super().__init__([*constants, name, "context", "push", "pop", *([NAME] if versions.batches else [])])
         self.tables: dict[tuple[str, int, str], str] = {}
-        self.indent = 4
-        self.line_shown: tuple[str, str, int] | None = None
         self.bytes = 0
         self.fails = self.stacks = False
         self.changed: set[str] = set()
@@ -170,21 +168,23 @@ class FunctionWriter:
     def text(self) -> str:
         """Return the C function, with the Python line and the IR of each node as a comment."""
         body = self.function.body
-        for node in walk(body):
+        for node in launched(body):
             if has_kernel(node):
                 self.taken.update(stage.function for each in self.versions.nodes_of(node) for stage in self.kernels.lowered(each).stages)
+            elif isinstance(node.op, Unrolled) and not self._is_in_place(node):
+                self.taken.add(self.kernels.arithmetic(node).name)
         for p in body.params:
             self._name(p)
         state = self.entry.state
         types = {symbol: KEY if symbol == RANDOM else state[symbol] for symbol in [*state, RANDOM] if symbol in self.used}
         if self.context is None:
-            self.places = {symbol: self._free(identifier(symbol.rstrip("!"))) for symbol in types}
+            self.places = {symbol: self.free(identifier(symbol.rstrip("!"))) for symbol in types}
             self.reads = list(types)
-        results = self.results = [self._free(identifier(name)) for name in self.entry.results]
+        results = self.results = [self.free(identifier(name)) for name in self.entry.results]
         self._block(body, results)
         for place, atom in zip(results, body.results, strict=True):
             if self._pointer(atom) != place:
-                self._line(self._copied(place, self._pointer(atom), atom))
+                self.line(self._copied(place, self._pointer(atom), atom))
         states = [] if self.context is not None else [
             f"{'' if self.used[symbol] else 'const '}{element_of(type_)} *restrict {self.places[symbol]}"
             for symbol, type_ in types.items()]
@@ -272,7 +272,7 @@ class FunctionWriter:
         numbers = ", ".join(texts.get(rows, "0") for rows in range(first, last + 1))
         name = self.tables.get((element, first, numbers))
         if name is None:
-            name = self.tables[element, first, numbers] = self._free(f"of_{NAME}")
+            name = self.tables[element, first, numbers] = self.free(f"of_{NAME}")
         return f"{name}[{NAME} - {first}]"
 
     def _tables(self) -> Iterator[str]:
@@ -294,12 +294,7 @@ class FunctionWriter:
     # -- names and places -------------------------------------------------------------------------------------------------
     def _name(self, value: Value) -> str:
         """Give a value a name of its own, as it has in the text of the IR, and return it."""
-        name = self.names[value] = self._free(identifier(self.listing.names[value]))
-        return name
-
-    def _free(self, name: str) -> str:
-        name = free(name, self.taken)
-        self.taken.add(name)
+        name = self.names[value] = self.free(identifier(self.listing.names[value]))
         return name
 
     def _define(self, value: Value, results: Sequence[str]) -> None:
@@ -320,10 +315,10 @@ class FunctionWriter:
     def _declare(self, element: str, name: str, offset: int, nbytes: int, alignment: str = "") -> None:
         if self.context is not None:
             first = f" + {offset // SIZES[element]}" if offset else ""
-            self._line(f"{element} *const {name} = context->arena.{ARENAS[element]}{first};")
+            self.line(f"{element} *const {name} = context->arena.{ARENAS[element]}{first};")
         else:
             self.bytes += nbytes
-            self._line(f"static {alignment}{element} {name}[{max(nbytes // SIZES[element], 1)}];")
+            self.line(f"static {alignment}{element} {name}[{max(nbytes // SIZES[element], 1)}];")
 
     def _pointer(self, atom: Atom) -> str:
         return self.names[atom] if isinstance(atom, Value) else f"&(const {element_of(atom.type)}){{{self._constant(atom)}}}"
@@ -333,9 +328,6 @@ class FunctionWriter:
         return _first(self.names[atom]) if isinstance(atom, Value) else self._constant(atom)
 
     # -- statements -------------------------------------------------------------------------------------------------------
-    def _line(self, text: str) -> None:
-        self.lines.append(" " * self.indent + text)
-
     def _block(self, region: Region, results: Sequence[str]) -> None:
         for node in region.nodes:
             self._node(node, results)
@@ -350,18 +342,18 @@ class FunctionWriter:
                     return
                 self._about(node)
                 self._define(value, results)
-                self._line(self._copied(self.names[value], self.places[op.symbol], value))
+                self.line(self._copied(self.names[value], self.places[op.symbol], value))
             case Write():
                 (value,) = node.operands
                 if isinstance(value, Value) and self.memory.states.get(self.memory.root(value)) == op.symbol:
                     return
                 self._about(node)
                 self.changed.add(op.symbol)
-                self._line(self._copied(self.places[op.symbol], self._pointer(value), value))
+                self.line(self._copied(self.places[op.symbol], self._pointer(value), value))
             case Stack():
                 self.stacks = True
                 self._define(node.results[0], results)
-                self._line(f"{self.names[node.results[0]]}[0] = 0;")
+                self.line(f"{self.names[node.results[0]]}[0] = 0;")
             case Undef():
                 self._define(node.results[0], results)
             case Push() | Pop():
@@ -370,13 +362,15 @@ class FunctionWriter:
                 self._about(node)
                 self._define(node.results[0], results)
                 key, random = self.names[node.results[0]], self.places[RANDOM]
-                self._line(f"{key}[0] = {f'UINT64_C({op.seed})' if op.seed else f'{random}[0]'};")
+                self.line(f"{key}[0] = {f'UINT64_C({op.seed})' if op.seed else f'{random}[0]'};")
                 self.changed.add(RANDOM)
-                self._line(f"{key}[1] = {random}[1]++;")
+                self.line(f"{key}[1] = {random}[1]++;")
             case Callback() | CellCallback() | Observe():
                 self._hook(node, results)
             case If():
                 self._branch(node, results)
+            case Unrolled():
+                self._unrolled(node, results)
             case For() | While():
                 self._loop(node, results)
             case _ if getattr(op, "aliases", False) and self.memory.root(node.results[0]) is not node.results[0]:
@@ -385,25 +379,12 @@ class FunctionWriter:
                 self._launch(node, results)
 
     def _about(self, node: Node) -> None:
-        """Write a comment with the Python line of a node, if it is another than that of the node before, and with the node's IR."""
-        place = user_place(node.loc)
-        kind = "gradient of " if isinstance(node.loc, Derived) and node.loc.kind == "grad" else ""
-        if place is not None and (kind, place.file, place.line) != self.line_shown:
-            self.line_shown = kind, place.file, place.line
-            source = " ".join(source_line(place).split())
-            text = f"{kind}{os.path.basename(place.file)}:{place.line}{f': {source}' if source else ''}"
-            limit = WIDTH - self.indent - 6
-            if self.lines and not self.lines[-1].endswith("{"):
-                self.lines.append("")
-            self._remark(text if len(text) <= limit else f"{text[: limit - 4]} ...")
+        """Write comments with the Python line of a node, if it is another than that of the node before, and with the node's IR."""
+        self.place(node.loc)
         if not node.regions:  # branches and loops are C that says the same
             shown = [_plain(shown, each) for shown, each in zip(self.listings, self.versions.nodes_of(node), strict=True)]
             text = text_of_all(shown, self.versions.batches)
-            self._remark("\n".join(wrap(text, WIDTH - self.indent - 6, break_on_hyphens=False)))
-
-    def _remark(self, text: str) -> None:
-        for line in comment(text):
-            self._line(line)
+            self.remark("\n".join(wrap(text, WIDTH - self.indent - 6, break_on_hyphens=False)))
 
     def _copied(self, to: str, of: str, atom: Atom) -> str:
         """Return a statement that copies a tensor."""
@@ -419,13 +400,13 @@ class FunctionWriter:
         for value, given in zip(node.results, node.operands, strict=False):
             self._define(value, results)
             if not self._is_in(given, self.names[value]):
-                self._line(self._copied(self.names[value], self._pointer(given), value))
+                self.line(self._copied(self.names[value], self._pointer(given), value))
         place = self.entry.hooks[node.op.symbol]
         shown = [self.names[value] for value in node.results] + [self._pointer(atom) for atom in node.operands[len(node.results) :]]
         arguments = [text for pointer, atom in zip(shown, node.operands, strict=True) for text in (pointer, self._count(atom))]
-        self._line(f"if ({place} != NULL) {{")
-        self._line(f"    {place}({', '.join(['context->user', *arguments])});")
-        self._line("}")
+        self.line(f"if ({place} != NULL) {{")
+        self.line(f"    {place}({', '.join(['context->user', *arguments])});")
+        self.line("}")
 
     def _transfer(self, node: Node, results: Sequence[str]) -> None:
         self._about(node)
@@ -438,12 +419,12 @@ class FunctionWriter:
         sizes = f"{room.item_bytes if nested else self._bytes(item)}, {aligned(room.item_bytes)}"
         if pushed:
             call = f"push({self.names[stack]}, {room.capacity}, {self._pointer(item)}, {sizes});"
-            self._line(f"status = {call}" if room.bounded else f"(void){call}")
+            self.line(f"status = {call}" if room.bounded else f"(void){call}")
             if room.bounded:
                 self._check_status(TOO_MANY_ROUNDS)
         else:
             self._define(node.results[1], results)
-            self._line(f"pop({self.names[stack]}, {self.names[node.results[1]]}, {sizes});")
+            self.line(f"pop({self.names[stack]}, {self.names[node.results[1]]}, {sizes});")
 
     def _bytes(self, atom: Atom) -> str:
         """Return C of type size_t for the bytes of a tensor."""
@@ -461,9 +442,9 @@ class FunctionWriter:
     def _check_status(self, status: int = FAILED) -> None:
         self._may_return(status)
         self.fails = True
-        self._line("if (status != 0) {")
-        self._line("    return status;")
-        self._line("}")
+        self.line("if (status != 0) {")
+        self.line("    return status;")
+        self.line("}")
 
     def _branch(self, node: Node, results: Sequence[str]) -> None:
         self._about(node)
@@ -475,24 +456,24 @@ class FunctionWriter:
         for region, head in zip(node.regions, (f"if ({self._number(node.operands[0])}) {{", "} else {"), strict=True):
             mark = len(self.lines)
             self.changed = {*before}
-            self._line(head)
+            self.line(head)
             self.indent += 4
-            self.line_shown = None
+            self.forget_place()
             # The result of a stack is known by the stack that it is, after the branch.
             places = [self.names.get(value, "") for value in node.results]
             self._block(region, places)
             for value, place, atom in zip(node.results, places, region.results, strict=True):
                 if place and not self._is_in(atom, place):
-                    self._line(self._moved(place, atom, value))
+                    self.line(self._moved(place, atom, value))
             self.indent -= 4
             changed |= self.changed
             if region is node.regions[1] and len(self.lines) == mark + 1:
                 del self.lines[mark]
-        self._line("}")
+        self.line("}")
         self.changed = changed
         for value in stacks:
             self._define(value, results)
-        self.line_shown = None
+        self.forget_place()
 
     def _is_in(self, atom: Atom, place: str) -> bool:
         return isinstance(atom, Value) and self.names[atom] == place
@@ -511,37 +492,37 @@ class FunctionWriter:
             self._define(result, results)
             self.names[param] = self.names[result]
             if not self._is_in(value, self.names[param]) and not _is_undefined(value, node, self.function):
-                self._line(self._moved(self.names[param], value, param))
+                self.line(self._moved(self.names[param], value, param))
         for region in node.regions:  # a round comes after the rounds before it
             self.changed.update(symbol for symbol, written in _used_in(region).items() if written)
         places = [self.names[param] for param in params]
         spares = {i: self._spare(params[i], offset) for i, offset in self.memory.spares[node].items()}
         if isinstance(node.op, For):
-            self._line(self._for(node))
+            self.line(self._for(node))
             self.indent += 4
         else:
-            self._line("for (;;) {")
+            self.line("for (;;) {")
             self.indent += 4
-            self.line_shown = None
+            self.forget_place()
             self._block(node.regions[0], ())
-            self._line(f"if (!{self._number(node.regions[0].results[0])}) {{")
-            self._line("    break;")
-            self._line("}")
-        self.line_shown = None
+            self.line(f"if (!{self._number(node.regions[0].results[0])}) {{")
+            self.line("    break;")
+            self.line("}")
+        self.forget_place()
         self._block(body, places)
         for i, spare in spares.items():
-            self._line(self._moved(spare, body.results[i], params[i]))
+            self.line(self._moved(spare, body.results[i], params[i]))
         for i, (place, atom) in enumerate(zip(places, body.results, strict=True)):
             if i not in spares and not self._is_in(atom, place):
-                self._line(self._moved(place, atom, params[i]))
+                self.line(self._moved(place, atom, params[i]))
         for i, spare in spares.items():
-            self._line(self._copied(places[i], spare, params[i]))
+            self.line(self._copied(places[i], spare, params[i]))
         self.indent -= 4
-        self._line("}")
-        self.line_shown = None
+        self.line("}")
+        self.forget_place()
 
     def _spare(self, param: Value, offset: int) -> str:
-        name = self._free(f"next_{identifier(self.listing.names[param])}")
+        name = self.free(f"next_{identifier(self.listing.names[param])}")
         self._declare(element_of(param.type), name, offset, self.memory.size(param))
         return name
 
@@ -556,12 +537,29 @@ class FunctionWriter:
             more = {"1": f"{name}++", "-1": f"{name}--"}.get(by, f"{name} += {by}")
             goes_on = f"{name} < {end}" if step.value > 0 else f"{name} > {end}"
         else:
-            self._line(f"if ({by} == 0) {{")
-            self._line(f"    return {NO_STEP if self.context is None else self.context.status(NO_STEP)};")
+            self.line(f"if ({by} == 0) {{")
+            self.line(f"    return {NO_STEP if self.context is None else self.context.status(NO_STEP)};")
             self._may_return(NO_STEP)
-            self._line("}")
+            self.line("}")
             more, goes_on = f"{name} += {by}", f"{by} > 0 ? {name} < {end} : {name} > {end}"
         return f"for (int64_t {name} = {begin}; {goes_on}; {more}) {{"
+
+    def _is_in_place(self, node: Node) -> bool:
+        """Return True for an unrolled node whose statements are in this function."""
+        return self._in_place and self.kernels.is_single(node)
+
+    def _unrolled(self, node: Node, results: Sequence[str]) -> None:
+        """Write what computes a node on a few numbers: statements, or a call of the function that several nodes have."""
+        for value in node.results:
+            self._define(value, results)
+        made = [self.names[value] for value in node.results]
+        if self._is_in_place(node):
+            self.arithmetic(node, [x if isinstance(x, Literal) else self.names[x] for x in node.operands], made)
+            self.kernels.use(self.read)
+            return
+        self.place(node.loc)
+        function = self.kernels.arithmetic(node)
+        self.call(f"{function.name}({', '.join([*(self._pointer(node.operands[at]) for at in function.operands), *made])});")
 
     def _launch(self, node: Node, results: Sequence[str]) -> None:
         plain = self.kernels.plain_work > 0
@@ -573,7 +571,7 @@ class FunctionWriter:
         chosen = self._choices(node)
         shared, taken = shared_scratch(chosen)
         for (element, size), offset in zip(shared, self.memory.scratch.get(node, ()), strict=True):
-            scratch.append(self._free("scratch"))
+            scratch.append(self.free("scratch"))
             self._declare(element, scratch[-1], offset, size, "" if plain else "_Alignas(64) ")
         cast = "" if plain else "(void *)"
         operands = [f"{cast}{self._pointer(atom)}" for atom in node.operands] + [self.names[value] for value in node.results]
@@ -583,11 +581,11 @@ class FunctionWriter:
         batches = self.versions.batches
         for place, (choice, own) in enumerate(zip(chosen, taken, strict=True)):
             test = f"if ({condition([batches[i] for i in choice.batches], batches)}) {{"
-            self._line("} else {" if place == len(chosen) - 1 else f"}} else {test}" if place else test)
+            self.line("} else {" if place == len(chosen) - 1 else f"}} else {test}" if place else test)
             self.indent += 4
             self._calls(choice, operands + [scratch[i] for i in own])
             self.indent -= 4
-        self._line("}")
+        self.line("}")
 
     def _calls(self, choice: KernelChoice, operands: Sequence[str]) -> None:
         """Write the calls of a kernel.
@@ -603,9 +601,7 @@ class FunctionWriter:
                 return self._number_of([each.sizes[place] for each in stages], choice.batches)
 
             if stage.direct is not None:
-                call = f"{'status = ' if stage.direct.fails else ''}{stage.function}({', '.join(stage.arguments(operands, size))});"
-                for i, line in enumerate(wrap(call, WIDTH - self.indent - 4, break_long_words=False, break_on_hyphens=False)):
-                    self._line(f"    {line}" if i else line)
+                self.call(f"{'status = ' if stage.direct.fails else ''}{stage.function}({', '.join(stage.arguments(operands, size))});")
                 if stage.direct.fails:
                     self._check_status()
                 continue
@@ -613,21 +609,16 @@ class FunctionWriter:
             arguments = f"(void *const[]){{{', '.join(operands)}}}, (const int64_t[]){{{sizes}}}, 0, {size(0)}"
             call = f"status = {stage.function}({arguments});"
             if len(call) + self.indent <= WIDTH:
-                self._line(call)
+                self.line(call)
             else:
-                self._line(f"status = {stage.function}(")
-                self._line(f"    {arguments});")
+                self.line(f"status = {stage.function}(")
+                self.line(f"    {arguments});")
             self._check_status()
 
 
 def function_heading(name: str, parameters: Sequence[str]) -> str:
     """Return the first lines of a C function, up to its brace."""
     return f"int {name}(" + ",\n    ".join(["", *parameters])[1:] + ") {"
-
-
-def signature_lines(name: str, operands: Sequence[str], results: Sequence[str]) -> list[str]:
-    """Return the lines of a comment that shows the types of arguments and results."""
-    return wrap(f"{name}({', '.join(operands)}) -> {', '.join(results)}", WIDTH - 3, break_long_words=False, break_on_hyphens=False)
 
 
 def changed_lines(used: Mapping[str, bool], statuses: Mapping[int, Collection[str]], context: Context) -> list[str]:
@@ -656,7 +647,7 @@ def check_function(function: Function, entry: ExportedFunction) -> None:
 
 
 def _check(node: Node, entry: ExportedFunction) -> None:
-    own = isinstance(node.op, (Read, Write, Stack, Push, Pop, Undef, If, For, While, Draw))
+    own = isinstance(node.op, (Read, Write, Stack, Push, Pop, Undef, If, For, While, Draw, Unrolled))
     is_hook = isinstance(node.op, HOOKS) and node.op.symbol in entry.hooks
     if not (own or is_hook or node.op.can_lower or getattr(node.op, "aliases", False)):
         host = entry.hosts.get(getattr(node.op, "symbol", ""))

@@ -28,7 +28,7 @@ from adjoint.passes.specialize import Inferences
 
 __all__ = [
     "EXPANDED", "FUSED", "FUSED_LIBRARY", "GRADIENT", "LATER_KERNELS", "LIFTED_GRADIENT", "OPTIMISED", "PARTS", "SCHEDULES", "SCORES",
-    "SIZED", "STANDALONE", "UNFUSED", "UNRECORDED", "WITHOUT_ALGEBRA", "LoneStep", "Schedule",
+    "SIZED", "STANDALONE", "STANDALONE_BATCHES", "UNFUSED", "UNRECORDED", "WITHOUT_ALGEBRA", "LoneStep", "Schedule",
 ]
 
 
@@ -167,17 +167,23 @@ UNFUSED: Final = Schedule(
     "loaded texts that have some",
     "They are fused again where the text runs, once it has run some times.",
 )
-STANDALONE: Final = Schedule(
-    "exported C",
+STANDALONE_BATCHES: Final = Schedule(
+    "exported C for batches of several sizes",
     UNRECORDED.passes.replace("inline{cells=true}", "inline{cells=true, rules=true}").replace("early-steps", "early-steps{all=true}"),
-    "`export`, and `dump-ir --stage c --standalone`, there also for the gradient after the passes above",
+    "`export` with `max_batch`",
     "As for a graph that runs. Functions with gradients of their own are inlined too, once the gradients in the function are taken. "
     "All steps of optimisers come early: there is little memory, and launches are calls.",
+)
+STANDALONE: Final = Schedule(
+    "exported C",
+    f"{STANDALONE_BATCHES.passes},choices,bundle,unroll{{short=true}}",
+    "`export`, and `dump-ir --stage c --standalone`, there also for the gradient after the passes above",
+    "As above. Then what is computed with a few numbers becomes statements without loops, which serve one size.",
 )
 
 SCHEDULES: Final = (
     OPTIMISED, UNRECORDED, WITHOUT_ALGEBRA, SCORES, SIZED, FUSED, FUSED_LIBRARY, GRADIENT, LIFTED_GRADIENT, EXPANDED, LATER_KERNELS,
-    UNFUSED, STANDALONE,
+    UNFUSED, STANDALONE_BATCHES, STANDALONE,
 )
 """All schedules, in the order of the printed table."""
 

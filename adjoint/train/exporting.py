@@ -25,7 +25,7 @@ from adjoint.ir.print import print_module
 from adjoint.ir.storage import from_compute
 from adjoint.ir.types import F32
 from adjoint.nn.optim.optimizer import Optimizer
-from adjoint.passes.schedule import STANDALONE
+from adjoint.passes.schedule import STANDALONE, STANDALONE_BATCHES
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.execution.text import Loaded, load_ir
 from adjoint.runtime.gradients.grad import value_and_grad
@@ -209,10 +209,10 @@ class _Made:
     versions  the function for each number of rows, of which this one has the most; itself, by 0, if that is fixed
     """
 
-    def __init__(self, name: str, state: ExportedGraph, results: Sequence[str], inputs: Sequence[Tensor],
+    def __init__(self, wanted: _Wanted, state: ExportedGraph, results: Sequence[str], inputs: Sequence[Tensor],
                  trained: frozenset[str] = frozenset()):
-        self.name, self.state, self.results, self.inputs, self.trained = name, state, results, inputs, trained
-        self.module = STANDALONE.run(state.module)
+        self.name, self.state, self.results, self.inputs, self.trained = wanted.name, state, results, inputs, trained
+        self.module = (STANDALONE if wanted.batch is None else STANDALONE_BATCHES).run(state.module)
         self.values = dict(state.values)
         self.hooks: dict[str, Any] = {}
         self.versions: dict[int, _Made] = {0: self}
@@ -376,7 +376,7 @@ def _made(function: _Wanted) -> _Made:
     try:
         graph: Graph = parsed(target, *function.inputs).graph
         if not function.gradient:
-            return _Made(function.name, ExportedGraph(graph), _names(graph), given)
+            return _Made(function, ExportedGraph(graph), _names(graph), given)
         return _gradient(function, graph, given)
     finally:
         if turned:
@@ -404,7 +404,7 @@ def _gradient(function: _Wanted, graph: Graph, given: Sequence[Tensor]) -> _Made
     state = ExportedGraph(both)
     own = {id(graph.state[symbol]) for symbol in trained}
     results = [*_names(graph), *(f"{name.lstrip('_')}'" for name in (*names, *trained))]
-    return _Made(function.name, state, results, given, frozenset(symbol for symbol, key in state.keys.items() if key in own))
+    return _Made(function, state, results, given, frozenset(symbol for symbol, key in state.keys.items() if key in own))
 
 
 def _names(graph: Graph) -> list[str]:

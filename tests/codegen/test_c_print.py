@@ -88,6 +88,7 @@ PRECEDENCE = [
     (equal(less(a, b), less(b, c)), "(a < b) == (b < c)"),
     (equal(negation(p), q), "(!p) == q"),
     (negation(less(a, b)), "!(a < b)"),
+    (select(p & q, a, b), "(p & q) ? a : b"),
     # conditionals, casts, calls, addresses
     (select(less(a, b), a, b), "a < b ? a : b"),
     (select(p, select(q, a, b), c), "p ? (q ? a : b) : c"),

@@ -22,7 +22,7 @@ from adjoint.codegen.toolchain import Toolchain
 from adjoint.foundation.diagnostics import CompileError
 from adjoint.ir.core import Function
 from adjoint.ir.parse import parse_module
-from adjoint.passes.schedule import STANDALONE
+from adjoint.passes.schedule import STANDALONE_BATCHES
 from adjoint.runtime.graphs.calls.making import parsed
 from tests.exported_memory import overlaps_of
 from tests.seams import plant
@@ -389,7 +389,7 @@ def few_or_many(x: Any) -> Any:
 
 def function_of(target: Any, rows: int) -> Function:
     graph = parsed(target, Tensor(np.zeros((rows, 4), np.float32))).graph
-    return STANDALONE.run(graph.module).functions[graph.symbol]
+    return STANDALONE_BATCHES.run(graph.module).functions[graph.symbol]
 
 
 @pytest.mark.parametrize(("numbers", "shown"), [
