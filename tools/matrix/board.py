@@ -59,8 +59,9 @@ def _ran(name: str, about: str, folder: Path) -> int:
     done = subprocess.run([*EMULATOR, program], capture_output=True, text=True, check=False, timeout=600)
     context = re.search(r"_CONTEXT_SIZE (\d+)", header)
     said = done.stdout + done.stderr  # the emulator writes what a program prints to its standard error
-    print(f"{NAME}, {name} ({about}): {code} bytes of code, {sum(weights)} of constants, {context[1] if context else 0} of context",
-          *(f"    {line}" for line in said.splitlines()), sep="\n", flush=True)
+    lines = source.read_text(encoding="utf-8").count("\n")
+    sizes = f"{code} bytes of code, {sum(weights)} of constants, {context[1] if context else 0} of context, {lines} lines of C"
+    print(f"{NAME}, {name} ({about}): {sizes}", *(f"    {line}" for line in said.splitlines()), sep="\n", flush=True)
     return int(done.returncode != 0 or f"{name}: equal\n" not in said)
 
 

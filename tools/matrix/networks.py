@@ -1,4 +1,6 @@
-"""Networks and training steps that `tools/matrix` exports with `export`: what a controller would run, and what others have measured."""
+"""Networks, training steps and filters that `tools/matrix` exports with `export`: what a controller would run, and what others have
+measured.
+"""
 
 from __future__ import annotations
 
@@ -156,6 +158,69 @@ def _steering() -> Exported:
     return Exported(steer, (ops.zeros((20,), ms.float32), _numbers(20) * 0.3, response))
 
 
+def _controller() -> Exported:
+    """A step of a PID controller, and the gradient of its error by the gains."""
+
+    def step(gains: Tensor, state: Tensor, measured: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the force in N, from -10 to 10, and the state after 10 ms: the sum of the errors in m s, and the last error in m."""
+        error = target - measured
+        total = state[0] + 0.01 * error
+        slope = (error - state[1]) / 0.01
+        force = gains[0] * error + gains[1] * total + gains[2] * slope
+        return ops.clamp(force, -10.0, 10.0), ops.stack((total, error))
+
+    def miss(gains: Tensor, state: Tensor, measured: Tensor, target: Tensor) -> Tensor:
+        """Return the square of what is missing where the force moves 0.1 m/N."""
+        force, _ = step(gains, state, measured, target)
+        return (measured + 0.1 * force - target) ** 2
+
+    given = (_numbers(3), _numbers(2), _numbers(), _numbers() + 0.1)
+    return Exported(step, given, {"also": {"tune": (ms.value_and_grad(miss), *given)}})
+
+
+def _filter() -> Exported:
+    """A step of a Kalman filter of a place and a speed, and the gradient of the measurement's likelihood by the noise."""
+    motion, sees = Tensor(np.array([[1, 0.1], [0, 1]], np.float32)), Tensor(np.array([[1, 0]], np.float32))
+    one = Tensor(np.eye(2, dtype=np.float32))
+
+    def step(state: Tensor, spread: Tensor, noise: Tensor, measured: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the state f32[2, 1] and its covariance after a measurement, and minus the logarithm of its likelihood."""
+        state = motion @ state
+        spread = motion @ spread @ motion.T + noise[1] * one
+        off = measured - sees @ state
+        expected = sees @ spread @ sees.T + noise[0]
+        gain = spread @ sees.T / expected
+        surprise = 0.5 * (off * off / expected + ops.log(expected)).sum()
+        return state + gain @ off, spread - gain @ sees @ spread, surprise
+
+    def surprise(state: Tensor, spread: Tensor, noise: Tensor, measured: Tensor) -> Tensor:
+        return step(state, spread, noise, measured)[2]
+
+    given = (_numbers(2, 1), one, ops.exp(_numbers(2)), _numbers(1, 1))
+    return Exported(step, given, {"also": {"tune": (ms.value_and_grad(surprise, 2), *given)}})
+
+
+def _pendulum() -> Exported:
+    """A pendulum for 0.2 s, and the gradient of where it is then."""
+
+    def slope(state: Tensor, torque: Tensor) -> Tensor:
+        return ops.stack((state[1], torque - 9.81 * ops.sin(state[0]) - 0.1 * state[1]))
+
+    def swing(state: Tensor, torque: Tensor) -> Tensor:
+        """Return the angle and the speed f32[2] after 20 steps of Heun's rule."""
+        for _ in range(20):
+            first = slope(state, torque)
+            second = slope(state + 0.01 * first, torque)
+            state = state + 0.005 * (first + second)
+        return state
+
+    def far(state: Tensor, torque: Tensor) -> Tensor:
+        return (swing(state, torque) ** 2).sum()
+
+    given = (_numbers(2), _numbers())
+    return Exported(swing, given, {"also": {"tune": (ms.value_and_grad(far, (0, 1)), *given)}})
+
+
 def _lenet() -> Exported:
     net = runpy.run_path(str(HERE / "examples" / "lenet_digits.py"))["LeNet5"]()
     step = training_step(net, nn.Momentum(net.trainable_params(), 0.01, 0.9))
@@ -170,6 +235,9 @@ NETWORKS = {
     "sequence": Network(_sequence, "LSTM, 10 steps, batch of 2, Adam"),
     "batches": Network(_batches, "convolution and batch normalisation, 8 x 8, batches of 1 to 9, Adam"),
     "steering": Network(_steering, "gradient descent in a loop, 20 forces"),
+    "pid": Network(_controller, "PID controller, a step; its gradient by the gains"),
+    "kalman": Network(_filter, "Kalman filter of 2 states, a step; its gradient by the noise"),
+    "pendulum": Network(_pendulum, "pendulum, 20 steps; its gradient"),
     "lenet": Network(_lenet, "LeNet-5, 32 x 32, batch of 4, Momentum", small=False),
 }
 """By the prefix of their C."""
