@@ -256,6 +256,15 @@ def dropped() -> JitStats:
     return called(run, lambda: run(ones(3)))
 
 
+def packed() -> JitStats:
+    def packs(x: Tensor) -> Tensor:
+        with ms.saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor):
+            return (x * x).sum()
+
+    run = jit(packs)
+    return called(run, lambda: run(ones(3)))
+
+
 def one_by_one() -> JitStats:
     seen: list[Any] = []
 
@@ -269,7 +278,7 @@ def one_by_one() -> JitStats:
 
 PROVOKED = [whole, looked, gradient, as_parsed, new_size, recorded, two_parts, often_left, left, written, shared, result, users_code,
             waiting, needs_tape, always, not_observable, recorded_with_hooks, by_count, arguments, attributes, objects, floats, sizes,
-            hook_results, dropped, one_by_one]
+            hook_results, dropped, packed, one_by_one]
 
 
 @pytest.fixture(scope="module")
@@ -311,6 +320,7 @@ def test_names_are_different() -> None:
     (not_observable, "along the path", "a forward hook runs in a branch, in a loop or beside another gradient"),
     (often_left, "eagerly", "its hooks have made calls leave the graph 3 times"),
     (recorded_with_hooks, "eagerly", "a gradient is taken of what calls it, and forward hooks run in it"),
+    (packed, "eagerly", "hooks pack the tensors that gradients read, which only a tape knows"),
     (two_parts, "in two parts", "a forward hook runs in a branch, in a loop or beside another gradient"),
 ], ids=lambda value: getattr(value, "__name__", ""))
 def test_the_way_of_a_call(make: Callable[[], JitStats], way: str, why: str) -> None:
