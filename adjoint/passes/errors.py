@@ -24,9 +24,6 @@ __all__ = [
 ]
 
 
-_WAY_OUT = "give it `ops.stop_gradient(x)` if its gradient is not wanted"
-
-
 @printed_as(CompileError)
 class NoGradient(CompileError, NotDifferentiable):
     """Raised if a wanted gradient does not exist.  The diagnostic tells where and why."""
@@ -34,9 +31,8 @@ class NoGradient(CompileError, NotDifferentiable):
     kinds = (NotDifferentiable,)
 
     @staticmethod
-    def of(mistake: Mistake, loc: Loc, why: str) -> NoGradient:
-        """Return the error at a line, with the reason; its help is the way out where no gradient is wanted there."""
-        return NoGradient(mistake.at(loc, why, help=_WAY_OUT).diagnostic)
+    def of(mistake: Mistake, loc: Loc, why: str, help: str = "") -> NoGradient:
+        return NoGradient(mistake.at(loc, why, help=help).diagnostic)
 
 
 def _mistake(code: str, title: str, explanation: str) -> Mistake:

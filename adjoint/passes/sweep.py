@@ -133,7 +133,8 @@ class Sweep:
             try:
                 pulled = read.op.vjp(side.b, read, *cts)
             except NotDifferentiable as error:
-                raise errors.NoGradient.of(errors.NO_GRADIENT, node.loc, str(error)) from error
+                way_out = "give it `ops.stop_gradient(x)` if its gradient is not wanted"
+                raise errors.NoGradient.of(errors.NO_GRADIENT, node.loc, str(error), way_out) from error
             except NamedSizes as error:
                 why = f"the gradient of `{node.op.name}` needs known sizes ({error}): run the pass `specialize` first"
                 raise errors.NoGradient.of(errors.NO_GRADIENT, node.loc, why) from error
