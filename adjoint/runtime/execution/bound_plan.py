@@ -54,7 +54,7 @@ from adjoint.runtime.tensor.tensor import Tensor, constant
 
 _new = object.__new__
 
-__all__ = ["AtOnce", "Bound", "Faster", "Form", "Maker", "BoundPlan", "computing"]
+__all__ = ["RunsAtOnce", "Bound", "Faster", "Form", "Maker", "BoundPlan", "computing"]
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class BoundPlan:
     def __init__(
         self, plan: Plan | Callable[[], Plan], makers: Mapping[type[Op], Maker], state: Mapping[str, Tensor] = MappingProxyType({}), *,
         explanations: Explanations = MappingProxyType({}), sited: bool = True, faster: Faster | None = None,
-        hosts: Callable[[], Listed[Any]] | None = None, call: CallText | None = None, at_once: Callable[[], AtOnce | None] | None = None,
+        hosts: Callable[[], Listed[Any]] | None = None, call: CallText | None = None, at_once: Callable[[], RunsAtOnce | None] | None = None,
     ):
         self._plan, self.makers, self.state, self.explanations = plan, makers, state, explanations
         self.sited, self._faster, self._hosts, self._call, self._at_once = sited, faster, hosts, call, at_once
@@ -324,7 +324,7 @@ class Form:
         return call_function(self.run, self.takes, len(self.results), call, fits, hosts)
 
 
-class AtOnce(Protocol):
+class RunsAtOnce(Protocol):
     """The protocol of an object that runs and records a function by one call on a tape (`graphs.running.at_once`)."""
 
     def run(self, arguments: Listed[Tensor], run: Run) -> list[Tensor] | None:
@@ -339,10 +339,10 @@ class _OnTape:
     make  makes the object that runs it by one call
     """
 
-    def __init__(self, form: Form, make: Callable[[], AtOnce | None]):
+    def __init__(self, form: Form, make: Callable[[], RunsAtOnce | None]):
         self.form, self.takes, self.results = form, form.takes, form.results
-        self._make: Callable[[], AtOnce | None] | None = make
-        self._at_once: AtOnce | None = None
+        self._make: Callable[[], RunsAtOnce | None] | None = make
+        self._at_once: RunsAtOnce | None = None
         self._runs = 0
 
     def run(self, arguments: Listed[Tensor], run: Run) -> list[Tensor]:
