@@ -128,7 +128,8 @@ class BoundPlan:
     def __init__(
         self, plan: Plan | Callable[[], Plan], makers: Mapping[type[Op], Maker], state: Mapping[str, Tensor] = MappingProxyType({}), *,
         explanations: Explanations = MappingProxyType({}), sited: bool = True, faster: Faster | None = None,
-        hosts: Callable[[], Listed[Any]] | None = None, call: CallText | None = None, at_once: Callable[[], RunsAtOnce | None] | None = None,
+        hosts: Callable[[], Listed[Any]] | None = None, call: CallText | None = None,
+        at_once: Callable[[], RunsAtOnce | None] | None = None,
     ):
         self._plan, self.makers, self.state, self.explanations = plan, makers, state, explanations
         self.sited, self._faster, self._hosts, self._call, self._at_once = sited, faster, hosts, call, at_once
