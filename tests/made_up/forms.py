@@ -29,7 +29,7 @@ from adjoint.foundation.diagnostics import CompileError, InternalError
 from adjoint.ir.core import Node
 from adjoint.ir.ops.fused import kernel_op
 from adjoint.passes.schedule import FUSED
-from adjoint.runtime.execution import tiers
+from adjoint.runtime.execution import bound_plan, tiers
 from adjoint.runtime.gradients.trie import trie
 from adjoint.runtime.graphs.calls import making
 from adjoint.runtime.memory.machine import machine
@@ -198,8 +198,10 @@ def forget() -> None:
 def running(tier: str, threads: int, texts: dict[str, KernelText]) -> Iterator[None]:
     """Return the context in which programs run on a tier, or on the first one only: "".
 
-    "tables" runs as "" and collects in `texts` the kernels that "fused" will need.
+    "tables" runs as "" and collects in `texts` the kernels that "fused" will need.  From the second run on a tape on, a graph runs by one
+    call if it can.
     """
+    several, bound_plan._SEVERAL = bound_plan._SEVERAL, 1
     before = adjoint.get_context("background_compile"), adjoint.get_context("num_threads")
     forget()
     adjoint.set_context(background_compile={"tables": "wait", "fused": "wait", "swapped": True, "": False}[tier], num_threads=threads)
@@ -207,6 +209,7 @@ def running(tier: str, threads: int, texts: dict[str, KernelText]) -> Iterator[N
         with {"tables": lambda: collecting(texts), "swapped": swapping}.get(tier, contextlib.nullcontext)():
             yield
     finally:
+        bound_plan._SEVERAL = several
         adjoint.set_context(background_compile=before[0], num_threads=before[1])
 
 
