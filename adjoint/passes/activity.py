@@ -19,7 +19,8 @@ how often each `attach!` has run (see `sweep`), and the callbacks run where the 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import Any
 
 from adjoint.foundation.dataclass import dataclass, field
 from adjoint.ir.core import Atom, Literal, Module, Node, Region, Value
@@ -199,8 +200,15 @@ class Activity:
             elif isinstance(op, Write):
                 if op.symbol in active:
                     raise errors.NoGradient.of(errors.LEAF_WRITTEN, node.loc, f"@{op.symbol} is written here: run `lift-state` first")
-            elif not op.cuts and any(x in active for x in node.operands):
-                active.update(value for value in node.results if differentiable(value.type))
+            else:
+                active.update(self.passed_on(node, active))
+
+    @staticmethod
+    def passed_on(node: Node, active: Container[Any]) -> list[Value]:
+        """Return the results of a node without regions through which a gradient passes, given the values through which one passes."""
+        if node.op.cuts or not any(x in active for x in node.operands):
+            return []
+        return [value for value in node.results if differentiable(value.type)]
 
     def _walk_regions(self, node: Node, op: RegionOp) -> None:
         match op:

@@ -9,7 +9,7 @@ from adjoint.ir.core import Node, Value
 from adjoint.ir.op import Op
 from adjoint.ir.ops.control import Cell
 from adjoint.ir.ops.host import Pack
-from adjoint.passes.activity import differentiable
+from adjoint.passes.activity import Activity, differentiable
 from adjoint.passes.reads import read_by_gradient
 from adjoint.runtime.gradients.path import Path
 from adjoint.runtime.gradients.trie import EnterStep, LeaveStep, PackStep, TrieStep
@@ -51,8 +51,7 @@ class Active:
         elif isinstance(step, LeaveStep) and node is not None and not _ruled(node.op):
             found.update(y for y, inside in zip(node.results, node.regions[0].results, strict=True) if inside in found)
         elif node is not None:
-            if not node.op.cuts and any(x in found for x in node.operands):
-                found.update(y for y in node.results if differentiable(y.type))
+            found.update(Activity.passed_on(node, found))
         else:
             found.update(x for x in step.values if differentiable(x.type))
 

@@ -441,11 +441,12 @@ class Tape:
                 number = len(slots)
                 if isinstance(each, Crossing):
                     self.site = each.site
+                    crossing = tuple([-1 if (slot := slots[i]) is None else slot for i in each.values])
                     if each.title is not None:
                         entered.append([(i, slot) for i in each.values if (slot := slots[i]) is not None])
-                        self._go_into(each, place, [slots[i] for i in each.values])
+                        self._go_into(each.title, place, crossing, hooked=False, ruled=False)
                     else:
-                        self._go_out([slots[i] for i in each.values])
+                        self._go_out(crossing)
                         for i, slot in entered.pop():
                             slots[i] = slot
                     for i in each.values:
@@ -483,31 +484,32 @@ class Tape:
         budget.charge(chain.nbytes)
         return chain
 
-    def _go_into(self, crossing: Crossing, place: int | None, slots: Sequence[int | None]) -> None:
-        """Record that a cell without backward hooks and without a `bprop` is entered, as `enter` does.
+    def _go_into(self, title: str, place: int | None, operands: tuple[int, ...], hooked: bool, ruled: bool) -> None:
+        """Record that a cell is entered: move to the step that exists for it in the trie, or add a new one.
 
-        place  the instruction of the user's program that is running, for a crossing without a site
-        slots  the slots of its arguments; None for those that the tape does not know
+        title     the cell's name
+        place     the instruction of the user's program that is running, for an event without a site
+        operands  the slots of its arguments; -1 for those that the tape does not know
+        hooked    True if it has backward hooks
+        ruled     True if it has a `bprop` of its own
         """
-        assert crossing.title is not None
-        key = ("enter", crossing.site or place, crossing.title, False, False, tuple([-1 if slot is None else slot for slot in slots]))
+        key = ("enter", self.site or place, title, hooked, ruled, operands)
         step = self._step(key)
         if step is None:
             path, (loc, code) = self.path(), self._line()
-            known = [slot for slot in slots if slot is not None]
-            self._grow(key, path.entered(crossing.title, known, hooked=False, ruled=False, loc=loc, owner=code))
+            self._grow(key, path.entered(title, [slot for slot in operands if slot >= 0], hooked, ruled, loc, code))
         else:
             self.at = step
 
-    def _go_out(self, slots: Sequence[int | None]) -> None:
-        """Record that the cell entered last is left, as `leave` does.
+    def _go_out(self, operands: tuple[int, ...]) -> None:
+        """Record that the cell entered last is left: move to the step that exists for it in the trie, or add a new one.
 
-        slots  the slots of its results; None for those that the tape does not know
+        operands  the slots of its results; -1 for those that the tape does not know
         """
-        key = ("exit", tuple([-1 if slot is None else slot for slot in slots]))
+        key = ("exit", operands)
         step = self._step(key)
         if step is None:
-            self._grow(key, self.path().left([slot for slot in slots if slot is not None]))
+            self._grow(key, self.path().left([slot for slot in operands if slot >= 0]))
         else:
             self.at = step
 
@@ -707,13 +709,7 @@ class Tape:
             self.hosts.append(call)
         if rule is not None:
             self.hosts.append(rule)
-        key = ("enter", self.site or call.instruction, cell.title, hooked, rule is not None, operands)
-        step = self._step(key)
-        if step is None:
-            path, (loc, code) = self.path(), self._line()
-            self._grow(key, path.entered(cell.title, [s for s in operands if s >= 0], hooked, rule is not None, loc, code))
-        else:
-            self.at = step
+        self._go_into(cell.title, call.instruction, operands, hooked, rule is not None)
         inside = list(arguments)
         for i, slot in enumerate(operands):
             if slot >= 0:
@@ -736,12 +732,7 @@ class Tape:
         call.outputs = tuple([s >= 0 for s in operands])
         if rule is not None:
             call.shown = rule.shown, rule.shown_results
-        key = ("exit", operands)
-        step = self._step(key)
-        if step is None:
-            self._grow(key, self.path().left([s for s in operands if s >= 0]))
-        else:
-            self.at = step
+        self._go_out(operands)
         outside = list(results)
         for i, slot in enumerate(operands):
             if slot >= 0:

@@ -74,7 +74,7 @@ class Packed:
     """
 
     def __init__(self, hooks: saved_tensors_hooks, tensors: Sequence[_Tensor], subject: str):
-        self.hooks, self._unpack, self._subject = hooks, hooks.unpack_hook, subject
+        self.hooks, self._subject = hooks, subject
         with noting(hooks.pack_hook, subject), _outside():
             self._packed = [hooks.pack_hook(x) for x in tensors]
 
@@ -86,14 +86,15 @@ class Packed:
 
         RuntimeError, TypeError or ValueError for something else than a tensor of that type.
         """
-        with noting(self._unpack, self._subject, loc), _outside():
-            found = [self._unpack(packed) for packed in self._packed]
+        unpack = self.hooks.unpack_hook
+        with noting(unpack, self._subject, loc), _outside():
+            found = [unpack(packed) for packed in self._packed]
         for x, type_ in zip(found, types, strict=True):
             self._check(x, type_)
         return found
 
     def _check(self, x: Any, type_: TensorType) -> None:
-        where = f"The unpack hook {described(self._unpack)}, for {self._subject},"
+        where = f"The unpack hook {described(self.hooks.unpack_hook)}, for {self._subject},"
         own = getattr(x, "type", None)
         if not isinstance(own, TensorType):
             raise RuntimeError(f"{where} must return a Tensor, but got {x!r} of type {type(x).__name__}.")
