@@ -85,11 +85,8 @@ class _Nesterov(Primitive):
         return _scalars(self.name, like, **dict(zip(names, values, strict=True)))
 
 
-class FusedSparseAdam(_Nesterov):
-    """Write var, m and v as `ops.Adam` does with a gradient of 0 for the rows without an index; return var, and zeros for m and v.
-
-    use_nesterov  move by beta1 * m + (1 - beta1) * gradient in place of m, and only rows with an index
-    """
+class _RowsOfAdam(_Nesterov):
+    """A step for some rows, whose subclass says in `_write` which rows of the moments it writes."""
 
     def __call__(
         self, var: Any, m: Any, v: Any, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, gradient: Any,
@@ -97,7 +94,19 @@ class FusedSparseAdam(_Nesterov):
     ) -> tuple[Tensor, ...]:
         written = written_operands(self.name, var=var, m=m, v=v)
         g, touched = _summed(self.name, written[0], gradient, indices, "gradient")
-        numbers = self._numbers(written[0], beta1_power, beta2_power, lr, beta1, beta2, epsilon)
+        return self._write(written, g, touched, self._numbers(written[0], beta1_power, beta2_power, lr, beta1, beta2, epsilon))
+
+    def _write(self, written: tuple[Tensor, ...], g: Tensor, touched: Tensor, numbers: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        raise NotImplementedError
+
+
+class FusedSparseAdam(_RowsOfAdam):
+    """Write var, m and v as `ops.Adam` does with a gradient of 0 for the rows without an index; return var, and zeros for m and v.
+
+    use_nesterov  move by beta1 * m + (1 - beta1) * gradient in place of m, and only rows with an index
+    """
+
+    def _write(self, written: tuple[Tensor, ...], g: Tensor, touched: Tensor, numbers: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         step, first, second = self._moved(written[1], written[2], g, numbers)
         if self.use_nesterov:
             step = where(broadcast_to(touched, step.shape), step, 0)
@@ -106,20 +115,13 @@ class FusedSparseAdam(_Nesterov):
         return (written[0], *(zeros_like(x) for x in written[1:]))
 
 
-class FusedSparseLazyAdam(_Nesterov):
+class FusedSparseLazyAdam(_RowsOfAdam):
     """Write the rows with an index of var, m and v as `ops.Adam` does; return var, and zeros for m and v.
 
     use_nesterov  move by beta1 * m + (1 - beta1) * gradient in place of m
     """
 
-    def __call__(
-        self, var: Any, m: Any, v: Any, beta1_power: Any, beta2_power: Any, lr: Any, beta1: Any, beta2: Any, epsilon: Any, gradient: Any,
-        indices: Any,
-    ) -> tuple[Tensor, ...]:
-        written = written_operands(self.name, var=var, m=m, v=v)
-        g, touched = _summed(self.name, written[0], gradient, indices, "gradient")
-        numbers = self._numbers(written[0], beta1_power, beta2_power, lr, beta1, beta2, epsilon)
-
+    def _write(self, written: tuple[Tensor, ...], g: Tensor, touched: Tensor, numbers: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         def step(var: Tensor, m: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
             moved, first, second = self._moved(m, v, g, numbers)
             return var + moved, first, second
