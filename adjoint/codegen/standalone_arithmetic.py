@@ -150,7 +150,7 @@ class BodyWriter:
 
 
 def _line_of(loc: Loc) -> tuple[str, str, int] | None:
-    """Return what a comment says of a location: of what it is the gradient or "", the file, and the line.  None if it is not known."""
+    """Return ("gradient of " or "", file, line) of a location, for a comment; None if the user's line is not known."""
     place = user_place(loc)
     return None if place is None else ("gradient of " if isinstance(loc, Derived) and loc.kind == "grad" else "", place.file, place.line)
 

@@ -80,7 +80,7 @@ class RNNCellBase(Cell):
         self.bias_hh = drawn("bias_hh", rows) if has_bias else None
 
     def reset_parameters(self, dtype: DType = F32) -> None:
-        """Draw the parameters anew, from -1/sqrt(hidden_size) to 1/sqrt(hidden_size), in a dtype."""
+        """Give the parameters new random numbers of this dtype, uniform from -1/sqrt(hidden_size) to 1/sqrt(hidden_size)."""
         bound = 1 / math.sqrt(self.hidden_size)
         for parameter in self.get_parameters():
             parameter.set_data(initializer(Uniform(bound), parameter.shape, dtype_argument(dtype)))

@@ -74,7 +74,7 @@ def _names(node: ast.AST) -> list[str]:
 
 
 def _prefix(owner: str) -> str:
-    """Return what Python puts before private names in a class: `_Net` for `Net` and `_Net`, "" for a name of underscores only."""
+    """Return the prefix that Python gives to private names in a class: `_Net` in the classes `Net` and `_Net`, "" in the class `__`."""
     bare = owner.lstrip("_")
     return f"_{bare}" if bare else ""
 

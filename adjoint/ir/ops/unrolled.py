@@ -44,7 +44,7 @@ def on_few_numbers(atoms: Iterable[Atom]) -> bool:
 
 
 class Cost(NamedTuple):
-    """What a node is in an unrolled kernel.
+    """How long a node is in an unrolled kernel.
 
     operations  how many operations of C compute it.  A call of a mathematical function that is not a single instruction counts as several
         (see `Unroller.cost`)
@@ -56,7 +56,7 @@ class Cost(NamedTuple):
 
 
 def unrolled_cost(node: Node) -> Cost | None:
-    """Return what computes a node in an unrolled kernel; None if it cannot be in one."""
+    """Return the cost of a node in an unrolled kernel; None if it cannot be in one."""
     op = node.op
     if isinstance(op, Update):  # computed in the memory of what it updates
         return None
@@ -130,7 +130,7 @@ class Unrolled(Fused):
 
 
 def kernel_of(node: Node) -> tuple[UnrolledKernel, tuple[Type, ...]]:
-    """Return what is equal for unrolled nodes that one kernel computes: its op, and the types of the operands."""
+    """Return a key that is equal for unrolled nodes which one kernel can compute: the op of the kernel, and the types of the operands."""
     return UnrolledKernel.of(node.regions[0]), tuple([x.type for x in node.operands])
 
 
