@@ -106,13 +106,23 @@ class FirstForm:
         arguments  tensors or memory, as `takes` says
         run        the state of this execution
         """
-        form, self._runs = self._form, self._runs + 1
+        self._runs += 1
         chosen = background_compile()
         if self._next is None and (self._runs > _RUNS or chosen == "wait") and self._settled != (settled := (chosen, os.getpid())):
             self._settled = settled
             if (of := self._of()) is not None:
                 form = self._settle(of, chosen)
-        return form.run(arguments, run)
+                given = self._given_to(form, arguments)
+                if given is not None:
+                    return form.run(given, run)
+        return self._form.run(arguments, run)
+
+    def _given_to(self, form: Runnable, arguments: Sequence[Any]) -> Sequence[Any] | None:
+        """Return the arguments of this form as another one takes them; None if it takes a tensor of which only the memory is known."""
+        if form.takes == self.takes:
+            return arguments
+        own, takes = (frozenset(range(len(arguments))) if each is None else each for each in (self.takes, form.takes))
+        return [x.memory if i in own - takes else x for i, x in enumerate(arguments)] if takes <= own else None
 
     def function_of_calls(
         self, call: CallText, fits: Callable[[Sequence[Tensor]], bool] | None, hosts: Callable[[], Sequence[Any]] | None

@@ -211,6 +211,19 @@ def test_off(plans: list[Any]) -> None:
     assert len(plans) == 1, "switched on later, what has run often is fused at its next run"
 
 
+def test_waiting_in_a_call_that_passes_a_tensor_on() -> None:
+    """Before kernels are fused, the `if` passes x on as a tensor; a kernel takes its memory."""
+    ms.set_context(background_compile="wait")
+
+    @ms.jit
+    def function(x: Tensor, number: Tensor) -> Tensor:
+        return x * 5 if (number == 2).any() and (number != 3).any() else x
+
+    x = Tensor([1.0, 2.0])
+    found = [function(x, Tensor(number)).asnumpy().tolist() for number in (2.0, 3.0, 2.0)]
+    assert found == [[5.0, 10.0], [1.0, 2.0], [5.0, 10.0]]
+
+
 def test_the_environment_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     for text, value in (("", True), ("1", True), ("0", False), ("wait", "wait"), ("plain", "plain")):
         monkeypatch.setitem(context._settings, "background_compile", None)
