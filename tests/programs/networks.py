@@ -42,6 +42,31 @@ class SequentialMLP(nn.Cell):
         return self.net(x) + y
 
 
+def of_unit_length(parameter):
+    """Divide weights by their length; leave biases."""
+    return parameter / ops.sqrt(ops.square(parameter).sum()) if parameter.ndim > 1 else parameter
+
+
+def chosen(parameter):
+    """Double a bias if most of it is negative."""
+    return parameter * 2 if parameter.sum() < 0 else parameter * 1
+
+
+@program(grid(4, 3), wrt=0, features="MLP, cells, hooks on Parameters")
+class HookedParameters(nn.Cell):
+    """Hooks return what construct sees in the place of Parameters: one for all weights, one for a single Parameter."""
+
+    def __init__(self):
+        super().__init__()
+        self.hidden, self.out = dense(3, 5, 1, "tanh"), dense(5, 2, 2)
+        self.shift = Parameter(Tensor(grid(1, 2, 3)[0]), name="shift")
+        self.register_parameter_forward_hook(of_unit_length)
+        self.register_parameter_forward_hook([{"params": [self.shift], "hook": chosen}])
+
+    def construct(self, x):
+        return self.out(self.hidden(x)) * self.shift + self.shift
+
+
 @program(image(2, 1, 6), wrt=0, features="conv net, cells")
 class ConvNet(nn.Cell):
     """Convolution, pooling, a dense layer."""

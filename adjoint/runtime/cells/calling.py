@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 from adjoint.runtime.cells.boundary import call_with, held_by, inputs, outputs, result_with, top_level, with_top_level
 from adjoint.runtime.cells.custom_bprop import Rule, WithBprop
-from adjoint.runtime.cells.precision import WithPrecision, in_precision
+from adjoint.runtime.cells.substitutes import WithSubstitutes, with_substitutes
 from adjoint.runtime.hooks.firing import BACKWARD_PRE, FORWARD, FORWARD_PRE, CallArguments, ForwardKind, GradientKind, fire_always
 from adjoint.runtime.hooks.handles import CellHooks, Slots, subject_of
 from adjoint.runtime.hooks.saved_tensors import saved_tensors_hooks
@@ -28,7 +28,7 @@ _Given = TypeVar("_Given")
 _Result = TypeVar("_Result")
 
 
-class Callee(WithBprop, WithPrecision, Protocol):
+class Callee(WithBprop, WithSubstitutes, Protocol):
     """The attributes of a Cell that a call of it uses (a Protocol, so that this module need not import Cell).
 
     _packing  the hooks on the tensors that gradients of ops in construct read; None if it has none
@@ -119,7 +119,7 @@ class Eager:
         args, kwargs = given
         tape = state.tracer  # read here: a forward pre hook may have switched gradients off
         if tape is None or tape.emits is True:
-            return cell.construct(*args, **kwargs) if cell._compute is None else in_precision(cell, cell.construct, args, kwargs)
+            return with_substitutes(cell, cell.construct, args, kwargs) if cell._substitutes else cell.construct(*args, **kwargs)
         if cell._packing is not None and not (state.packing and state.packing[-1][0] is cell._packing):
             with cell._packing:
                 return Eager.construct(cell, given)
@@ -134,7 +134,7 @@ class Eager:
             args, kwargs = call_with(args, kwargs, names, True)
         slots, held = (None, None) if rule is None else ([tape.slot_of(x) for x in names], held_by(args, kwargs))
         try:
-            output = cell.construct(*args, **kwargs) if cell._compute is None else in_precision(cell, cell.construct, args, kwargs)
+            output = with_substitutes(cell, cell.construct, args, kwargs) if cell._substitutes else cell.construct(*args, **kwargs)
             if rule is not None and ([tape.slot_of(x) for x in names] != slots or (held and held_by(args, kwargs) != held)):
                 raise RuntimeError(f"For {subject_of(cell)}, which has a 'bprop', an argument of construct is written in place: the "
                                    "'bprop' says nothing of its new numbers. Write into a copy, `x = x.copy()`, and return that.")

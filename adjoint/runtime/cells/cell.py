@@ -12,9 +12,9 @@ from adjoint.ir.types import BF16, F16, F32, DType
 from adjoint.runtime.cells.attributes import Attributes
 from adjoint.runtime.cells.calling import EAGER, call
 from adjoint.runtime.cells.inputs import declared
-from adjoint.runtime.cells.precision import cast_parameter, stored
+from adjoint.runtime.cells.substitutes import ParameterHook, stored, substitute, unchanged
 from adjoint.runtime.cells.values import CellValues
-from adjoint.runtime.hooks.handles import CellHooks, HookHandle, register
+from adjoint.runtime.hooks.handles import CellHooks, HookHandle, check_hook, register
 from adjoint.runtime.hooks.saved_tensors import saved_tensors_hooks
 from adjoint.runtime.process import graph_mode
 from adjoint.runtime.process.epoch import epoch
@@ -29,7 +29,6 @@ _RECOMPUTE_OPTIONS = ("mp_comm_recompute", "parallel_optimizer_comm_recompute", 
 _UNSET = object()
 
 INSTEAD = {
-    "register_parameter_forward_hook": "a hook on the tensor that the Parameter becomes, in construct",
     **dict.fromkeys(("pipeline_stage", "pipeline_segment", "parallel_parameter_merge_net_dict", "parallel_parameter_name_list"),
                     "each process holds the whole network: data parallelism is what is here"),
     **dict.fromkeys(("get_mixed_precision_type", "set_mixed_precision_type"), "`to_float`, or `amp.auto_mixed_precision`"),
@@ -67,11 +66,20 @@ class Cell(CellValues):
     _result: DType | None = None
     """The float type to which construct's results are cast if `to_float` asks for another one inside; None for no cast."""
 
+    _substitutes: bool = False
+    """True if construct may see other tensors in the place of its Parameters: because of `to_float`, or hooks on Parameters."""
+
+    _parameter_hook: ParameterHook | None = None
+    """The hook on the Parameters that have none of their own, while construct runs; None if no Parameter's hook is called."""
+
+    _is_hooked_itself: bool = False
+    """True if `_parameter_hook` was registered on this cell, and not on one around it."""
+
     _called: bool = False
     """True after the first call, which checks the names of the parameters."""
 
     _direct: bool = False
-    """Fast path: True if an eager call need only call construct: not the first call, no hooks, no `to_float`."""
+    """Fast path: True if an eager call need only call construct: not the first call, no hooks, no substitutes."""
 
     _packing: saved_tensors_hooks | None = None
     """The hooks on the tensors that gradients of ops in construct read; None if it has none."""
@@ -172,7 +180,7 @@ class Cell(CellValues):
         if has_generated_name(value):
             value.name = name
         own["_params"][name] = value
-        if own.get("_compute") is None or self.keeps_parameters:
+        if not own.get("_substitutes"):
             own[name] = value
         else:
             own.pop(name, None)
@@ -209,8 +217,8 @@ class Cell(CellValues):
     def __getattr__(self, name: str) -> Any:
         parameters = self.__dict__.get("_params", ())
         if name in parameters:
-            cast = cast_parameter(self, name)
-            return parameters[name] if cast is None else cast
+            given = substitute(self, name)
+            return parameters[name] if given is None else given
         raise AttributeError(f"The '{type(self).__name__}' object has no attribute '{name}'.{way_out(INSTEAD, name)}")
 
     def _retitle(self, prefix: str) -> None:
@@ -244,7 +252,7 @@ class Cell(CellValues):
         if "_params" not in self.__dict__:
             raise AttributeError(f"For 'Cell', 'super().__init__()' must be called in the '__init__' of '{type(self).__name__}'.")
         self._name_apart()
-        dict.update(self.__dict__, _called=True, _direct=self._hooks is None and self._compute is None)
+        dict.update(self.__dict__, _called=True, _direct=self._hooks is None and not self._substitutes)
 
     # -- hooks ------------------------------------------------------------------------------------------------------
     def _slots(self) -> CellHooks:
@@ -301,6 +309,39 @@ class Cell(CellValues):
         TypeError if one of them is not callable.
         """
         self._packing = saved_tensors_hooks(pack_hook, unpack_hook)
+
+    def register_parameter_forward_hook(self, hook: ParameterHook | list[dict[str, Any]]) -> None:
+        """Let construct see what a hook returns in the place of Parameters: `hook(parameter)` returns a tensor.
+
+        hook  called with each Parameter of this cell and of the cells below it; or a list of dicts, `{"params": [...], "hook": hook}`, for
+            single Parameters.  The hook of a Parameter counts before that of a cell, and that of a cell before those of cells around it
+
+        A hook is called when a cell that has the Parameter is called, before its construct, in every mode; the Parameter has the gradient
+        through the hook.  Registering another hook replaces it; `lambda parameter: parameter` changes nothing.  Cells and Parameters that
+        are added to the network later are not concerned.  Parameters in a ParameterTuple cannot have a hook.
+
+        TypeError if a hook is not callable or returns no tensor, or "params" holds something else than Parameters; ValueError for a dict
+        with other keys.
+        """
+        graph = emitter()
+        if graph is not None:
+            raise graph.registered_inside()
+        for parameter, own in _hooks_of_parameters(hook):
+            parameter.forward_hook = own
+        self._is_hooked_itself |= callable(hook)
+        self._hook_parameters(hook if callable(hook) else None)
+
+    def _hook_parameters(self, hook: ParameterHook | None) -> None:
+        """Register a hook on the Parameters of this cell, and of the cells below it that have none; None: only hooks of Parameters count.
+        """
+        if hook is not None or self._parameter_hook is None:
+            self._parameter_hook = hook or unchanged
+        self._substitute()
+        for child in self.cells():
+            if not child._is_hooked_itself:
+                child._hook_parameters(hook)
+            elif hook is None:
+                child._substitute()
 
     # -- parameters and sub-cells -----------------------------------------------------------------------------------
     def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[tuple[str, Parameter]]:
@@ -609,13 +650,17 @@ class Cell(CellValues):
             cell._compute = dst_type
             if cell._result is not None:
                 cell._result = None
-            object.__setattr__(cell, "_direct", False)
-            if not cell.keeps_parameters:
-                # Cast parameters are found by `__getattr__`, since the value depends on the thread that reads it.
-                for name, parameter in cell._params.items():
-                    if cell.__dict__.get(name) is parameter:
-                        del cell.__dict__[name]
+            cell._substitute()
         return self
+
+    def _substitute(self) -> None:
+        """Let construct see substitutes of its Parameters from now on."""
+        self._substitutes = True
+        object.__setattr__(self, "_direct", False)
+        # They are found by `__getattr__`, since they depend on the thread that reads the attribute.
+        for name, parameter in self._params.items():
+            if self.__dict__.get(name) is parameter:
+                del self.__dict__[name]
 
     def set_inputs(self, /, *inputs: Any, **kwargs: Any) -> None:
         """Declare the types of construct's arguments: all of them, or some by name.
@@ -676,3 +721,26 @@ class Cell(CellValues):
 
 def _indented(text: str) -> str:
     return text.replace("\n", "\n  ")
+
+
+def _hooks_of_parameters(hook: object) -> list[tuple[Parameter, ParameterHook]]:
+    """Return the single Parameters that get a hook by `register_parameter_forward_hook(hook)`; raise for what it does not take."""
+    if callable(hook):
+        check_hook(hook)
+        return []
+    if not isinstance(hook, list):
+        raise TypeError(f"Hook must be a callable function or a list of dictionaries, but got {type(hook)}.")
+    found: list[tuple[Parameter, ParameterHook]] = []
+    for item in hook:
+        if not isinstance(item, dict):
+            raise TypeError(f"Each item in the hook list must be a dictionary, but got {type(item)}.")
+        if not ("params" in item and "hook" in item):
+            raise ValueError(f"Each dictionary in the hook list must contain both params and hook keys, but got {list(item)}.")
+        if not callable(item["hook"]):
+            raise TypeError(f"The hook value must be callable, but got {type(item['hook'])}.")
+        check_hook(item["hook"])
+        for parameter in item["params"]:
+            if not isinstance(parameter, Parameter):
+                raise TypeError(f"All items in params must be of type 'Parameter', but got {type(parameter)}.")
+            found.append((parameter, item["hook"]))
+    return found

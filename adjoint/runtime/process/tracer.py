@@ -119,10 +119,10 @@ class Emitter(Protocol):
     def finite_ok(self) -> AbstractContextManager[None]: ...
 
 
-class Computing(Protocol):
-    """The attributes of a cell that runs in another float type which other code uses; `cells.precision.computing` implements it.
+class Substituting(Protocol):
+    """The attributes of a run of construct that sees other tensors in the place of Parameters (`cells.substitutes` implements it).
 
-    parameters  the cast Parameters by name
+    parameters  these tensors, by the names of the Parameters
     """
 
     @property
@@ -134,7 +134,7 @@ class _State(threading.local):
 
     tracer  a tape while a gradient is being taken, a lowering while a function is made into a graph; else None
     eager   True while a function that is under `jit`, or a Cell in GRAPH_MODE, runs eagerly; functions and Cells that it calls do, too
-    computing the cells that run in another float type, for the id of each one the `precision.computing` that it runs in
+    substituting  for the id of each cell whose construct sees other tensors in the place of Parameters: what it sees
     no_grad  for each active `_no_grad()`, the tracer that it replaced; empty if gradients are recorded
     packing  for each active `saved_tensors_hooks`: itself, and `tracer` and `eager` as they were before
     """
@@ -143,7 +143,7 @@ class _State(threading.local):
     eager: bool = False
 
     def __init__(self) -> None:
-        self.computing: dict[int, Computing] = {}
+        self.substituting: dict[int, Substituting] = {}
         self.no_grad: list[Any] = []
         self.packing: list[tuple[Any, Recorder | Emitter | None, bool]] = []
 

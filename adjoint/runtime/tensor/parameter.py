@@ -76,6 +76,9 @@ class Parameter(Tensor):
 
     __slots__ = ()
     _is_parameter = True
+    forward_hook: Callable[[Any], Any] | None = None
+    """The hook whose result construct sees in this Parameter's place (`Cell.register_parameter_forward_hook`); None for none."""
+
     add_pipeline_stage = MissingMember("nothing: each process holds the whole network, data parallelism is what is here")
     cache_enable = _Mark("cache_enable", bool, False)
     cache_shape = _Mark("cache_shape", (tuple, list), (), list)

@@ -222,8 +222,9 @@ class CellState(_Whole):
         return "" if list(before) == list(attributes) else f"the attributes of {self.label} have another order"
 
 
-_NOT_READ = frozenset({"_hooks", "_watched", "_called", "_direct", "_auto_prefix", "_param_prefix", "_phase", "_whole"})
-"""Attributes of a cell that `construct` does not depend on; hooks have a guard of their own."""
+_NOT_READ = frozenset({"_hooks", "_watched", "_called", "_direct", "_auto_prefix", "_param_prefix", "_phase", "_whole",
+                       "_substitutes", "_is_hooked_itself"})
+"""Attributes of a cell that `construct` does not depend on; hooks have guards of their own."""
 
 
 def _attributes(cell: Cell) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from adjoint.ir.ops.host import Outputs
 from adjoint.runtime.cells.boundary import call_with, held_by, inputs, is_nested, outputs, result_with, top_level, with_top_level
 from adjoint.runtime.cells.calling import call
 from adjoint.runtime.cells.cell import Cell
-from adjoint.runtime.cells.precision import in_precision
+from adjoint.runtime.cells.substitutes import with_substitutes
 from adjoint.runtime.graphs.graph import CellReference, CellSite, GradientSlot, site_key, with_nodes
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.lowering.assumptions import Assumptions
@@ -173,7 +173,7 @@ class LoweredCall:
         if self._calls.objects.is_library(type(cell).construct):
             self._calls.guards.of_cell(cell)
         self._calls.guards.of_outcome(type, (cell,))
-        for name in ("construct", "bprop", "_compute", "_result", "_packing"):
+        for name in ("construct", "bprop", "_compute", "_result", "keeps_parameters", "_packing", "_parameter_hook"):
             self._calls.guards.of_attribute(cell, name)
 
     def _inside(self, cell: Cell, given: CallArguments, entering: Sequence[Any], operands: list[Atom]) -> _Inside:
@@ -200,8 +200,7 @@ class LoweredCall:
                 args, kwargs = call_with(*given, inner, ruled, DYNAMIC)
                 held = held_by(args, kwargs)
                 try:
-                    output = self._run(cell, args, kwargs) if cell._compute is None \
-                        else in_precision(cell, lambda *args, **kwargs: self._run(cell, args, kwargs), args, kwargs)
+                    output = self._with_substitutes(cell, args, kwargs) if cell._substitutes else self._run(cell, args, kwargs)
                 except (CompileError, Unreachable):
                     raise
                 except Exception as mistake:
@@ -223,6 +222,14 @@ class LoweredCall:
         regions.at_boundary()
         regions.loc = loc
         return _Inside(builder.finish(yielded, params), inner, output, results, written, changed, ends)
+
+    def _with_substitutes(self, cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run construct with what hooks on Parameters return, and casts, in the place of Parameters."""
+        if cell._parameter_hook is not None:
+            for parameter in cell._params.values():
+                self._calls.guards.of_attribute(parameter, "forward_hook")
+        return with_substitutes(cell, lambda *args, **kwargs: self._run(cell, args, kwargs), args, kwargs,
+                                lambda hook, parameter: self._calls.frontend.call(hook, (parameter,), {}))
 
     def _run(self, cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         construct = self._calls.frontend.workspace.attribute(cell, "construct")

@@ -18,7 +18,7 @@ from adjoint.ir.ops.conversion import Cast, Identity
 from adjoint.ir.ops.shape import Concat, Reshape
 from adjoint.ir.types import DType, tensor
 from adjoint.runtime.cells.cell import Cell
-from adjoint.runtime.cells.precision import stored
+from adjoint.runtime.cells.substitutes import stored
 from adjoint.runtime.graphs.graph import LibraryCall
 from adjoint.runtime.graphs.lowering.categories import DYNAMIC
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphParameter, GraphTensor, Owner
