@@ -27,7 +27,8 @@ def first_step(command: list[str], folder: str, tree: Path = HERE.parent) -> tup
     folder  the directory of kernels
     tree    the checkout of adjoint
     """
-    environment = {**os.environ, "ADJOINT_CACHE_DIR": folder, "PYTHONPATH": str(tree)}
+    # With compiled modules, as an installed package has them.
+    environment = {**os.environ, "ADJOINT_CACHE_DIR": folder, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": ""}
     begin = time.perf_counter()
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

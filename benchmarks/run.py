@@ -72,7 +72,8 @@ class Worker:
 def fresh(python: str, script: str, environment: dict[str, str]) -> tuple[float, str]:
     """Seconds of a fresh process from its start to its end, and what it printed."""
     begin = time.perf_counter()
-    done = subprocess.run([python, str(HERE / script)], capture_output=True, text=True, env={**os.environ, **environment}, check=True)
+    done = subprocess.run([python, str(HERE / script)], capture_output=True, text=True, check=True,
+                          env={**os.environ, "PYTHONDONTWRITEBYTECODE": "", **environment})
     return time.perf_counter() - begin, done.stdout.strip()
 
 
