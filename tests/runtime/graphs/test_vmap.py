@@ -422,6 +422,31 @@ def test_a_value_that_a_masked_loop_only_begins_with_is_undefined() -> None:
         np.testing.assert_array_equal(one.asnumpy(), other.asnumpy())
 
 
+def handed_on(a: Tensor, b: Tensor) -> Tensor:
+    c, i = a, 0
+    while i < a.sum():
+        if c.sum() > 0.5:
+            c = b
+        i = i + 1
+    return (ops.exp(c) * b + c).sum()
+
+
+def test_where_the_last_bits_are_not_those_of_the_loop() -> None:
+    """The exceptions that docs/transformations.md lists; tests/passes/test_batch.py has the operators."""
+    a, b = examples(0, 64, 3), examples(1, 64, 3)
+    by_each = [grad(handed_on, (0, 1))(x, y) for x, y in zip(a, b, strict=True)]
+    wanted = [np.stack([x.asnumpy() for x in column]) for column in zip(*by_each, strict=True)]
+    inside = vmap(grad(handed_on, (0, 1)))(a, b)
+    assert [x.asnumpy().tobytes() for x in inside] == [x.tobytes() for x in wanted]
+    outside = grad(lambda a, b: vmap(handed_on)(a, b).sum(), (0, 1))(a, b)
+    for found, expected in zip(outside, wanted, strict=True):
+        np.testing.assert_allclose(found.asnumpy(), expected, rtol=0, atol=4 * np.finfo(np.float32).eps * np.abs(expected).max())
+
+    base, exponents = ops.abs(examples(2, 64)) + 0.1, Tensor(np.tile(np.float32([3.0, -1.0, 0.5, 4.0]), 16))
+    powers = np.array([float(x**y) for x, y in zip(base, exponents, strict=True)], np.float32)
+    np.testing.assert_allclose(vmap(lambda x, y: x**y)(base, exponents).asnumpy(), powers, rtol=np.finfo(np.float32).eps)
+
+
 def test_axes() -> None:
     x, y = examples(0, 2, 3), examples(1, 3)
 
