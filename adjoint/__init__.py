@@ -76,7 +76,7 @@ with collector.paused():
 
 if TYPE_CHECKING:
     from adjoint import amp, common, communication, context, dtype
-    from adjoint.common.sparse_tensor import RowTensor
+    from adjoint.common.sparse_tensor import COOTensor, CSRTensor, RowTensor, SparseTensor
     from adjoint.common.tensor import tensor
     from adjoint.runtime.checkpoints.checkpoint import load_checkpoint, load_param_into_net, save_checkpoint
     from adjoint.runtime.gradients.custom_function import Function as _Function
@@ -112,17 +112,16 @@ bool = bool_
 __version__ = "0.1.0"
 
 __all__ = [
-    "COMPATIBLE", "CompileError", "GRAPH_MODE", "Generator", "InternalError", "JitConfig", "LAX", "PYNATIVE_MODE", "ParallelMode",
-    "Parameter", "ParameterTuple", "RowTensor", "STRICT", "Tensor", "TensorType", "Type", "_Function", "_no_grad", "amp", "bfloat16",
-    "bool_", "byte", "common", "communication", "context", "default_generator", "double", "dtype", "dtype_to_nptype", "dtype_to_pytype",
-    "enable_dynamic", "float16", "float32", "float64", "float_", "from_numpy", "get_auto_parallel_context", "get_context",
-    "get_current_device", "get_grad", "get_py_obj_dtype", "get_rng_state", "get_seed", "grad", "half", "initial_seed", "int16", "int32",
-    "int64", "int8", "int_", "intc", "intp", "jit", "jit_class", "jit_stats", "jvp", "launch_blocking", "list_", "load_checkpoint",
-    "load_param_into_net", "long", "manual_seed", "ms_class", "ms_function", "mutable", "nn", "number", "ops",
-    "pytype_to_dtype", "reset_auto_parallel_context", "save_checkpoint", "seed",
-    "set_auto_parallel_context", "set_context", "set_device", "set_rng_state",
-    "set_seed", "short", "single", "string", "tensor", "tensor_type", "tuple_", "type_none", "ubyte", "uint", "uint16", "uint32",
-    "uint64", "uint8", "uintc", "uintp", "ushort", "value_and_grad", "vjp",
+    "COMPATIBLE", "COOTensor", "CSRTensor", "CompileError", "GRAPH_MODE", "Generator", "InternalError", "JitConfig", "LAX",
+    "PYNATIVE_MODE", "ParallelMode", "Parameter", "ParameterTuple", "RowTensor", "STRICT", "SparseTensor", "Tensor", "TensorType", "Type",
+    "_Function", "_no_grad", "amp", "bfloat16", "bool_", "byte", "common", "communication", "context", "default_generator", "double",
+    "dtype", "dtype_to_nptype", "dtype_to_pytype", "enable_dynamic", "float16", "float32", "float64", "float_", "from_numpy",
+    "get_auto_parallel_context", "get_context", "get_current_device", "get_grad", "get_py_obj_dtype", "get_rng_state", "get_seed", "grad",
+    "half", "initial_seed", "int16", "int32", "int64", "int8", "int_", "intc", "intp", "jit", "jit_class", "jit_stats", "jvp",
+    "launch_blocking", "list_", "load_checkpoint", "load_param_into_net", "long", "manual_seed", "ms_class", "ms_function", "mutable",
+    "nn", "number", "ops", "pytype_to_dtype", "reset_auto_parallel_context", "save_checkpoint", "seed", "set_auto_parallel_context",
+    "set_context", "set_device", "set_rng_state", "set_seed", "short", "single", "string", "tensor", "tensor_type", "tuple_", "type_none",
+    "ubyte", "uint", "uint16", "uint32", "uint64", "uint8", "uintc", "uintp", "ushort", "value_and_grad", "vjp",
 ]
 
 tracebacks.install()
@@ -150,7 +149,8 @@ LOADED_WHEN_USED: dict[str, str] = {
     "amp": "adjoint.amp", "common": "adjoint.common", "communication": "adjoint.communication", "context": "adjoint.context",
     "experimental": "adjoint.experimental",
     "dtype": "adjoint.dtype",
-    "RowTensor": "adjoint.common.sparse_tensor", "tensor": "adjoint.common.tensor",
+    **dict.fromkeys(("COOTensor", "CSRTensor"), "adjoint.ops.sparse"),
+    **dict.fromkeys(("RowTensor", "SparseTensor"), "adjoint.common.sparse_tensor"), "tensor": "adjoint.common.tensor",
     **dict.fromkeys(("load_checkpoint", "load_param_into_net", "save_checkpoint"), "adjoint.runtime.checkpoints.checkpoint"),
     "_Function": "adjoint.runtime.gradients.custom_function:Function", "_no_grad": "adjoint.runtime.gradients.no_grad:no_grad",
     "saved_tensors_hooks": "adjoint.runtime.hooks.saved_tensors",

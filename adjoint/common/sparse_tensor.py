@@ -1,12 +1,17 @@
-"""`RowTensor`: some rows of a tensor, with their places."""
+"""Sparse tensors: by coordinates, by rows, and some rows of a tensor."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from adjoint.ops.sparse import COOTensor, CSRTensor
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["RowTensor"]
+__all__ = ["COOTensor", "CSRTensor", "RowTensor", "SparseTensor"]
+
+
+class SparseTensor(COOTensor):
+    """A COOTensor by its older name: `SparseTensor(indices, values, shape)`."""
 
 
 class RowTensor:

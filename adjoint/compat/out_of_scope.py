@@ -19,9 +19,9 @@ _SHARDING = "each process holds the whole network: data parallelism is what is h
 
 PLACES = {
     "boost": _SHARDING, "device_context": _DEVICES, "device_manager": _DEVICES, "nn.probability.bnn_layers": _BAYESIAN, "hal": _DEVICES,
-    "multiprocessing": "Python's own `multiprocessing`", "nn.sparse": _SPARSE, "numpy.fft": _COMPLEX, "onnx": _FILES, "parallel": _SHARDING,
+    "multiprocessing": "Python's own `multiprocessing`", "numpy.fft": _COMPLEX, "onnx": _FILES, "parallel": _SHARDING,
     "rewrite": "change the Python of the network", "runtime": _DEVICES, "safeguard": _FILES, "scipy": _SCIPY,
-    "common.sparse_tensor": _SPARSE, "ops.function.sparse_func": _SPARSE, "ops.function.sparse_unary_func": _SPARSE,
+    "ops.function.sparse_func": _SPARSE, "ops.function.sparse_unary_func": _SPARSE,
     "ops.operations.sparse_ops": _SPARSE, "ops.operations.custom_ops": _CUSTOM, "ops.function.fft_func": _COMPLEX,
     "dataset.audio": "a library for sound, in the function of a `dataset.GeneratorDataset`",
     "ops": _OPERATOR,
@@ -32,11 +32,9 @@ NAMES = {
     **dict.fromkeys(("CustomOpBuilder", "TBERegOp", "AiCPURegOp", "AkgGpuRegOp", "AkgAscendRegOp",
                      "CpuRegOp", "op_info_register"), _CUSTOM),
     **dict.fromkeys(("TFRecordDataset", "OBSMindDataset"), _RECORDS),
-    **dict.fromkeys(("COOTensor", "CSRTensor", "SparseTensor"), _SPARSE),
     **dict.fromkeys(("complex64", "complex128", "cfloat", "cdouble", "Complex", "fft", "ifft"), _COMPLEX),
     **dict.fromkeys(("Angle", "ComplexAbs", "ConjugateTranspose", "Eig", "FFTWithSize", "MatrixLogarithm", "Polar", "STFT",
                      "angle", "eig", "eigvals", "polar", "stft", "view_as_real"), _COMPLEX),
-    **dict.fromkeys(("SparseSlice", "SparseTensorDenseAdd", "SparseTensorDenseMatmul", "SparseToDense"), _SPARSE),
     **dict.fromkeys(("load", "load_mindir", "save_mindir", "export_split_mindir", "obfuscate_ckpt",
                      "load_obf_params_into_net"), _FILES),
     **dict.fromkeys(("SymbolTree", "Node", "NodeType", "ScopedValue", "ValueType"), PLACES["rewrite"]),

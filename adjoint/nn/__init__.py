@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         pooling,
         recurrent,
         resizing,
+        sparse,
         unpooling,
         wrap,
     )
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from adjoint.nn.pooling import *  # noqa: F403
     from adjoint.nn.recurrent import *  # noqa: F403
     from adjoint.nn.resizing import *  # noqa: F403
+    from adjoint.nn.sparse import *  # noqa: F403
     from adjoint.nn.unpooling import *  # noqa: F403
     from adjoint.nn.wrap import *  # noqa: F403
     from adjoint.runtime.cells.cell import Cell
@@ -84,6 +86,7 @@ if TYPE_CHECKING:
     __all__ += pooling.__all__
     __all__ += recurrent.__all__
     __all__ += resizing.__all__
+    __all__ += sparse.__all__
     __all__ += unpooling.__all__
     __all__ += wrap.__all__
 else:

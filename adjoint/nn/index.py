@@ -51,6 +51,8 @@ LAYERS = {
         "GRU GRUCell LSTM LSTMCell RNN RNNCell",
     "resizing":
         "Upsample",
+    "sparse":
+        "SparseTensorDenseMatmul SparseToDense",
     "unpooling":
         "FractionalMaxPool2d FractionalMaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d",
     "wrap":

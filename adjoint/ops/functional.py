@@ -48,6 +48,8 @@ if TYPE_CHECKING:
         scattering,
         segments,
         shapes,
+        sparse,
+        sparse_elementwise,
         special,
         window_functions,
     )
@@ -93,6 +95,8 @@ if TYPE_CHECKING:
     from adjoint.ops.scattering import *  # noqa: F403
     from adjoint.ops.segments import *  # noqa: F403
     from adjoint.ops.shapes import *  # noqa: F403
+    from adjoint.ops.sparse import *  # noqa: F403
+    from adjoint.ops.sparse_elementwise import *  # noqa: F403
     from adjoint.ops.special import *  # noqa: F403
     from adjoint.ops.state import assign, assign_add, assign_sub, print_
     from adjoint.ops.window_functions import *  # noqa: F403
@@ -125,6 +129,8 @@ if TYPE_CHECKING:
     __all__ += scalars.__all__
     __all__ += scattering.__all__
     __all__ += shapes.__all__
+    __all__ += sparse.__all__
+    __all__ += sparse_elementwise.__all__
     __all__ += special.__all__
     __all__ += ctc.__all__
     __all__ += deformable.__all__

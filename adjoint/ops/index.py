@@ -101,6 +101,17 @@ FUNCTIONS = {
     "shapes":
         "adjoint broadcast_to expand expand_as expand_dims flatten moveaxis movedim numel permute rank ravel repeat_elements "
         "repeat_interleave reshape shape size squeeze swapaxes swapdims t tile transpose unsqueeze view_as",
+    "sparse":
+        "coalesce coo2csr coo_add coo_concat coo_tensor_get_dense_shape coo_tensor_get_indices coo_tensor_get_values csr2coo csr_add "
+        "csr_div csr_gather csr_mm csr_mul csr_mv csr_reduce_sum csr_softmax csr_tensor_get_dense_shape csr_tensor_get_indices "
+        "csr_tensor_get_indptr csr_tensor_get_values csr_to_coo csr_to_dense dense_to_sparse_coo dense_to_sparse_csr make_coo_tensor "
+        "make_csr_tensor make_sparse_tensor",
+    "sparse_elementwise":
+        "coo_abs coo_acos coo_acosh coo_asin coo_asinh coo_atan coo_atanh coo_ceil coo_cos coo_cosh coo_exp coo_expm1 coo_floor "
+        "coo_inv coo_isfinite coo_isinf coo_isnan coo_log coo_log1p coo_neg coo_relu coo_relu6 coo_round coo_sigmoid coo_sin coo_sinh "
+        "coo_softsign coo_sqrt coo_square coo_tan coo_tanh csr_abs csr_acos csr_acosh csr_asin csr_asinh csr_atan csr_atanh csr_ceil "
+        "csr_cos csr_cosh csr_exp csr_expm1 csr_floor csr_inv csr_isfinite csr_isinf csr_isnan csr_log csr_log1p csr_neg csr_relu "
+        "csr_relu6 csr_round csr_sigmoid csr_sin csr_sinh csr_softsign csr_sqrt csr_square csr_tan csr_tanh",
     "special":
         "mvlgamma polygamma zeta",
     "window_functions":
@@ -193,6 +204,8 @@ PRIMITIVES = {
         "FillV2 Flatten HammingWindow InvertPermutation LinSpace LogSpace Meshgrid MirrorPad OneHot Ones OnesLike Pack Pad Padding "
         "ParallelConcat Range Rank Reshape ReverseSequence ReverseV2 ScalarToArray ScalarToTensor Shape Size Slice SpaceToBatchND "
         "Split Squeeze Stack StridedSlice TensorShape Tile Transpose Tril Triu TupleToArray TypeOf Unpack Unstack Zeros ZerosLike",
+    "sparse":
+        "SparseSlice SparseTensorDenseAdd SparseTensorDenseMatmul SparseToDense",
     "special":
         "Betainc Mvlgamma Polygamma Zeta",
     "summaries":

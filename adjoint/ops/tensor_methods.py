@@ -45,6 +45,7 @@ from adjoint.ops import (
     scattering,
     segments,
     shapes,
+    sparse,
     special,
     tensor_writes,
 )
@@ -753,6 +754,14 @@ class _Methods:
         self.to(device=device, non_blocking=non_blocking)
         return self
 
+    def to_coo(self: Any) -> sparse.COOTensor:
+        """Return the elements of a matrix that are not 0: see `ops.dense_to_sparse_coo`."""
+        return sparse.dense_to_sparse_coo(self)
+
+    def to_csr(self: Any) -> sparse.CSRTensor:
+        """Return the elements of a matrix that are not 0, by rows: see `ops.dense_to_sparse_csr`."""
+        return sparse.dense_to_sparse_csr(self)
+
     def to_dlpack(self: Any) -> Any:
         """Return a DLPack capsule of the tensor: see `adjoint.to_dlpack`."""
         return dlpack.to_dlpack(self)
@@ -925,11 +934,10 @@ _IN_PLACE = ("add", "addmm", "clamp", "div", "index_put", "masked_fill", "masked
 
 
 _COMPLEX = "the real and the imaginary part, each a tensor: there are no complex numbers"
-_SPARSE = "dense tensors; `ops.gather` reads by indices"
 _MEMORY = "`x.asnumpy()` or `x.to_dlpack()`, which share the memory of the tensor"
 _INDEX = "`x[index]`, for reading and writing"
 INSTEAD = {
-    "angle": _COMPLEX, "eigvals": _COMPLEX, "to_coo": _SPARSE, "to_csr": _SPARSE, "storage": _MEMORY, "untyped_storage": _MEMORY,
+    "angle": _COMPLEX, "eigvals": _COMPLEX, "storage": _MEMORY, "untyped_storage": _MEMORY,
     "set_": "`x.copy_(y)` for the numbers, or `x.set_data(y)` for another shape too: two tensors never write to one memory",
     "delete_": "`del x`: the memory is freed with the last tensor that holds it", "set_cast_dtype": "`x.astype(dtype)`",
     "set_device_address": "`Tensor.from_numpy`, which shares the memory of an array",

@@ -199,16 +199,16 @@ def test_lines_of_programs(line: str) -> None:
 
 @pytest.mark.parametrize(("use", "instead"), [
     ("eig(1)", "real and the imaginary part"),
-    ("COOTensor.shape", "dense tensors"), ("NodeType.INPUT('x')", "change the Python of the network"),
+    ("Layout((2, 2), ('a', 'b'))", "each process holds the whole network"), ("NodeType.INPUT('x')", "change the Python of the network"),
     ("__import__('types').new_class('Own', (CustomOpBuilder,))('x')", "ops.Custom"),
 ])
 def test_a_name_out_of_scope_fails_where_it_is_used(use: str, instead: str) -> None:
     space: dict[str, Any] = {}
-    exec("from mindspore import COOTensor\nfrom mindspore.ops import CustomOpBuilder, eig\n"
+    exec("from mindspore import Layout\nfrom mindspore.ops import CustomOpBuilder, eig\n"
          "from mindspore.rewrite import NodeType\ndef f(kind=NodeType.INPUT): pass", space)
     with pytest.raises(NotImplementedError, match=f"adjoint has no 'mindspore.*Instead: .*{instead}"):
         eval(use, space)
-    assert not isinstance(1.0, space["COOTensor"]) and "not here" in repr(space["CustomOpBuilder"])
+    assert not isinstance(1.0, space["Layout"]) and "not here" in repr(space["CustomOpBuilder"])
 
 
 def test_the_arguments_of_an_optimizer_are_kept() -> None:

@@ -259,7 +259,7 @@ def written(choices: Choices) -> str:
         drawn = [tensor_of(10 * call + i, each, special) for i, each in enumerate(shapes.values())]
         calls_.append(f"call({', '.join([*drawn, *(f'good[{name!r}]()' for name in given)])})")
     return HEAD + PROGRAM.format(
-        wrt=tuple(i for i, x in enumerate([*shapes, *given]) if x in shapes or given[x].dtype is adjoint.float32),
+        wrt=tuple(i for i, x in enumerate([*shapes, *given]) if x in shapes or getattr(given[x], "dtype", None) is adjoint.float32),
         asked=("second",) if choices.chance(40) else (),
         still=not any(part in line for line in lines for part in WRITING),
         made="\n        ".join([f"self.w = Parameter({tensor_of(9, weight)}, name='w')",

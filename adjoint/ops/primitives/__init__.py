@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         scattering,
         sequences,
         shaping,
+        sparse,
         special,
         summaries,
     )
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from adjoint.ops.primitives.scattering import *  # noqa: F403
     from adjoint.ops.primitives.sequences import *  # noqa: F403
     from adjoint.ops.primitives.shaping import *  # noqa: F403
+    from adjoint.ops.primitives.sparse import *  # noqa: F403
     from adjoint.ops.primitives.special import *  # noqa: F403
     from adjoint.ops.primitives.summaries import *  # noqa: F403
 
@@ -94,6 +96,7 @@ if TYPE_CHECKING:
     __all__ += scattering.__all__
     __all__ += sequences.__all__
     __all__ += shaping.__all__
+    __all__ += sparse.__all__
     __all__ += special.__all__
     __all__ += summaries.__all__
 else:
