@@ -114,7 +114,7 @@ class Performance:
     def _form(self, value: Any) -> None:
         if isinstance(value, dict):
             value = list(value.values())
-        if isinstance(value, tuple | list):
+        if isinstance(value, tuple | list) and not hasattr(value, "to_tuple"):  # a sparse matrix is a tuple here, and none there
             for item in value:
                 self._form(item)
         elif isinstance(value, self.ms.Tensor):
