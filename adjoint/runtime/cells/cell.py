@@ -340,8 +340,6 @@ class Cell(CellValues):
         for child in self.cells():
             if not child._is_hooked_itself:
                 child._hook_parameters(hook)
-            elif hook is None:
-                child._substitute()
 
     # -- parameters and sub-cells -----------------------------------------------------------------------------------
     def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[tuple[str, Parameter]]:
