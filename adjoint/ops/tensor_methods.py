@@ -1004,8 +1004,10 @@ def attach() -> None:
     TensorType.__call__ = _called
     for name, method in vars(_Methods).items():
         if name not in vars(object) and (callable(method) or isinstance(method, (property, staticmethod))):
-            if not isinstance(method, property) and method.__qualname__.startswith(_Methods.__name__):
-                method.__qualname__ = f"Tensor.{name}"
+            inner = None if isinstance(method, property) else method
+            while inner is not None and inner.__qualname__.startswith(_Methods.__name__):  # Python's errors name the innermost one
+                inner.__qualname__ = f"Tensor.{name}"
+                inner = getattr(inner, "__wrapped__", None)
             setattr(Tensor, name, method)
     for name, module in _FUNCTIONS.items():
         _later(name, lambda name=name, module=module: getattr(module, name))

@@ -193,6 +193,9 @@ def test_mistakes() -> None:
         x.add_(ops.ones((3, 2, 2)))
     with pytest.raises(ValueError, match="Reshape"):
         x.view(3)
+    for method in ("repeat", "sum", "view", "add"):
+        with pytest.raises(TypeError, match=rf"^Tensor\.{method}\(\) got an unexpected keyword argument 'wrong'"):
+            getattr(x, method)(wrong=1)
     with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'wrong'"):
         x.wrong  # noqa: B018 - asking is the test
 

@@ -2,7 +2,7 @@
 
     numbers, nested lists, arrays     array_from     an array in storage form, and its dtype
     one Python number                 number_array   the same, for a given dtype
-    names, classes, NumPy's dtypes    dtype_argument, dtype_of_array, numpy_dtype
+    names, classes, NumPy's dtypes    dtype_argument, dtype_of_array, dtype_of_lists, numpy_dtype
 
 Storage form is the array whose bytes a tensor holds: for most dtypes NumPy's own, for bfloat16 integers of 16 bits.
 """
@@ -18,10 +18,9 @@ import numpy as np
 from adjoint.foundation.diagnostics import integer_text
 from adjoint.ir.op import Op
 from adjoint.ir.storage import from_compute
-from adjoint.ir.types import BF16, BOOL, DTYPES, F32, F64, I64, U64, DType
-from adjoint.runtime.tensor.structure import leaves
+from adjoint.ir.types import BF16, BOOL, DTYPES, F32, F64, I32, I64, U64, DType
 
-__all__ = ["array_from", "dtype_argument", "dtype_of_array", "number_array", "numpy_dtype", "out_of_range"]
+__all__ = ["array_from", "dtype_argument", "dtype_of_array", "dtype_of_lists", "number_array", "numpy_dtype", "out_of_range"]
 
 
 def dtype_of_array(array: np.ndarray[Any, Any] | np.generic) -> DType:
@@ -34,6 +33,11 @@ def dtype_of_array(array: np.ndarray[Any, Any] | np.generic) -> DType:
 
 
 _FROM_NUMPY = {d.array: d for d in DTYPES.values() if d is not BF16}
+
+
+def dtype_of_lists(found: DType) -> DType:
+    """Return the dtype of a tensor of nested lists whose numbers have the dtype `found` in NumPy, be they arrays', tensors' or Python's."""
+    return F32 if found is F64 else I64 if found is I32 else found
 
 
 def dtype_argument(dtype: Any) -> DType:
@@ -98,12 +102,8 @@ def array_from(data: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], DT
             raise ValueError(f"For 'Tensor', the nested lists must have equal lengths: {ragged}") from None
         if array.dtype.newbyteorder("=") not in _FROM_NUMPY:
             return _of_large_integers(plain, array, dtype), dtype or F32
-        if array.size == 0 and array.dtype == np.float64:
-            array = array.astype(np.float32)
-        if array.dtype == np.float64 and not _has_float64(data):
-            with np.errstate(over="ignore"):
-                array = array.astype(np.float32) if dtype is None else array
         found = dtype_of_array(array)
+        dtype = dtype_of_lists(found) if dtype is None else dtype
     elif hasattr(data, "__array__"):
         array = np.asarray(data)
         found = dtype_of_array(array)
@@ -179,10 +179,6 @@ def _items(data: Any) -> Iterator[Any]:
             yield from _items(item)
         else:
             yield item
-
-
-def _has_float64(data: Any) -> bool:
-    return any(x.dtype == np.float64 for x in leaves(data, (np.ndarray, np.generic)))
 
 
 def number_array(value: bool | int | float, dtype: DType) -> np.ndarray[Any, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from adjoint.foundation.diagnostics import MissingMember
-from adjoint.ir.types import I32, DType
+from adjoint.ir.types import F32, I32, DType
 from adjoint.runtime.process.tracer import emitter, not_recording, state
 from adjoint.runtime.tensor.tensor import Tensor, as_tensor, initializer, unshared
 
@@ -95,7 +95,8 @@ class Parameter(Tensor):
         self, default_input: Any, name: str | None = None, requires_grad: bool = True, layerwise_parallel: bool = False,
         parallel_optimizer: bool = True, storage_format: str = "", device: str | None = None,
     ):
-        source = _values(default_input, I32 if isinstance(default_input, int) and not isinstance(default_input, bool) else None)
+        plain = isinstance(default_input, (int, float)) and not isinstance(default_input, bool)  # also NumPy's float64, which is a float
+        source = _values(default_input, None if not plain else I32 if isinstance(default_input, int) else F32)
         graph = emitter()
         self.type = source.type
         self.memory = unshared(source) if graph is None else unshared(graph.first_value(self, source))

@@ -31,12 +31,24 @@ NUMPY = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
     ([True, False], ms.bool_, [True, False]), ([[1, 2], [3, 4]], ms.int64, [[1, 2], [3, 4]]), ([], ms.float32, []),
         ([[]], ms.float32, [[]]),
     ([1, 2.5], ms.float32, [1, 2.5]), (np.float64(1.5), ms.float64, 1.5), (np.int8(3), ms.int8, 3),
-        ([np.float64(0.5), 1], ms.float64, [0.5, 1]),
+        ([np.float64(0.5), 1], ms.float32, [0.5, 1]),
+    ([np.ones(2), [1, 2]], ms.float32, [[1, 1], [1, 2]]), ((np.int32(3),), ms.int64, [3]), ([np.float16(3), 1], ms.float32, [3, 1]),
+    ([np.uint8(3)], ms.uint8, [3]), ([Tensor([0.5], ms.float64)], ms.float32, [[0.5]]), ([Tensor(1, ms.int32)], ms.int64, [1]),
+    ([np.float64(1e300)], ms.float32, [math.inf]),
     ([Tensor(1), Tensor(2)], ms.int64, [1, 2]), ([Tensor([1.5]), [2]], ms.float32, [[1.5], [2]]), (float("inf"), ms.float32, math.inf),
 ])
 def test_from_python(data: Any, dtype: Any, values: Any) -> None:
     t = Tensor(data)
     assert t.dtype is dtype and t.tolist() == values
+
+
+@pytest.mark.parametrize(("dtype", "expected"), [(ms.float64, ms.float32), (ms.int32, ms.int64), (ms.float16, ms.float16)])
+def test_from_a_list_of_tensors_in_a_graph(dtype: Any, expected: Any) -> None:
+    def listed(x: Tensor) -> Tensor:
+        return Tensor([x, x])
+
+    for function in (listed, ms.jit(listed)):
+        assert function(Tensor(2, dtype)).dtype is expected and function(Tensor(3, dtype)).tolist() == [3, 3]
 
 
 @pytest.mark.parametrize("name", NUMPY)
@@ -331,6 +343,7 @@ def test_set_data_keeps_a_parameters_dtype() -> None:
     t.set_data(Tensor([1, 2], ms.int32))
     assert t.dtype is ms.int32 and t.tolist() == [1, 2]
     assert Parameter(3).dtype is ms.int32 and Parameter(2.5).dtype is ms.float32 and Parameter([1, 2]).dtype is ms.int64
+    assert Parameter(np.float64(2.5)).dtype is ms.float32 and Parameter(np.array(2.5)).dtype is ms.float64
 
 
 def test_in_place_operators_make_new_tensors() -> None:

@@ -28,7 +28,7 @@ from adjoint.runtime.graphs.lowering.operations import Operations
 from adjoint.runtime.graphs.lowering.reads import Reads
 from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.graphs.lowering.values import Values
-from adjoint.runtime.tensor.conversion import dtype_argument
+from adjoint.runtime.tensor.conversion import dtype_argument, dtype_of_lists
 from adjoint.runtime.tensor.initializer import Initializer
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.promotion import common_dtype
@@ -87,7 +87,7 @@ class LibraryInstances:
         made = Tensor.__copy__(self._stacked(data))
         if shape is not None and made.shape != ((shape,) if isinstance(shape, int) else tuple(shape)):
             raise ValueError(f"For 'Tensor', the data has shape {made.shape}, but 'shape' is {shape}.")
-        return made if dtype is None else made.astype(dtype, copy=False)
+        return made.astype(dtype_of_lists(made.dtype) if dtype is None else dtype, copy=False)
 
     def new_parameter(
         self, data: Tensor, name: str, requires_grad: bool, layerwise_parallel: bool, parallel_optimizer: bool,
