@@ -243,7 +243,7 @@ class LibraryInstances:
     def store_attribute(self, holder: Any, name: str, value: Any) -> bool:
         """Do `holder.name = value` if Python cannot do it: if the attribute of a cell is a Parameter.  Return True if it was done.
 
-        The Parameter is written when the graph runs.
+        The Parameter is written when the graph runs, and keeps its dtype.  Numbers are written, too, known while parsing or not.
         """
         if not isinstance(holder, Cell):
             return False
@@ -253,14 +253,16 @@ class LibraryInstances:
                 self.keep_attribute(holder, name, value)
                 return True
         target = holder.__dict__.get("_params", {}).get(name)
-        if target is None or not isinstance(value, DYNAMIC):
+        if target is None or not isinstance(value, (*DYNAMIC, bool, int, float)):
             return False
         if isinstance(value, Parameter) and value is not target:
             raise errors.UNSUPPORTED.at(self._regions.loc, f"another Parameter is put in the place of '{name}'",
                                         help=f"write its numbers: `ops.assign(self.{name}, value)`, or replace it outside")
-        given = value if isinstance(value, Tensor) else value.as_tensor(target.dtype)
+        given = value if isinstance(value, Tensor) \
+            else value.as_tensor(target.dtype) if isinstance(value, GraphNumber) else as_tensor(value, target.dtype)
         if stored(holder, name, given):
             return True
+        given = given.astype(target.dtype, copy=False)
         if given.type is not target.type:
             raise ValueError(f"For 'Cell', the Parameter '{name}' is {target.dtype} of shape {target.shape}: it cannot become "
                              f"{given.dtype} of shape {given.shape} in a graph.")

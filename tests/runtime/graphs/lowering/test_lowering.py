@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import adjoint
-from adjoint import Parameter, Tensor, jit, ops
+from adjoint import Parameter, Tensor, jit, nn, ops
 from adjoint.foundation.diagnostics import UNKNOWN, CompileError
 from adjoint.frontend.world import Kind
 from adjoint.ir.core import Value, walk
@@ -51,6 +51,24 @@ def test_no_part_uses_private_names_of_another(path: Path) -> None:
              if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__")
              and isinstance(node.value, ast.Attribute) and ast.unparse(node.value).startswith("self._")]
     assert not wrong, "\n".join(wrong)
+
+
+def test_a_parameter_of_a_cell_keeps_its_dtype_when_a_number_or_tensor_is_assigned() -> None:
+    class Holding(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.held = Parameter(Tensor(0.5), name="held")
+
+        @jit
+        def construct(self, x: Any) -> Any:
+            self.held = x
+            return self.held * 2
+
+    cell = Holding()
+    for given in (1, 2, 3, 4.5, True, Tensor(5.5), Tensor(6), Tensor(7.5, F64)):
+        assert cell(given).item() == 2 * float(given) and cell.held.item() == float(given) and cell.held.dtype is F32
+    with pytest.raises(ValueError, match=r"'held' is Float32 of shape \(\): it cannot become Float32 of shape \(1,\) in a graph"):
+        cell(Tensor([1]))
 
 
 def test_a_tensor_is_read_again_once_it_is_written() -> None:
