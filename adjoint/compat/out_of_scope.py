@@ -24,6 +24,7 @@ PLACES = {
     "ops.function.sparse_func": _SPARSE, "ops.function.sparse_unary_func": _SPARSE,
     "ops.operations.sparse_ops": _SPARSE, "ops.operations.custom_ops": _CUSTOM, "ops.function.fft_func": _COMPLEX,
     "dataset.audio": "a library for sound, in the function of a `dataset.GeneratorDataset`",
+    "dataset.debug": "a function that prints, among the operations of `map`",
     "ops": _OPERATOR,
 }
 """What to do instead, for packages and modules with everything below them, by path."""

@@ -200,11 +200,12 @@ def test_lines_of_programs(line: str) -> None:
 @pytest.mark.parametrize(("use", "instead"), [
     ("eig(1)", "real and the imaginary part"),
     ("Layout((2, 2), ('a', 'b'))", "each process holds the whole network"), ("NodeType.INPUT('x')", "change the Python of the network"),
-    ("__import__('types').new_class('Own', (CustomOpBuilder,))('x')", "ops.Custom"),
+    ("__import__('types').new_class('Own', (CustomOpBuilder,))('x')", "ops.Custom"), ("PrintDataHook()", "among the operations of `map`"),
 ])
 def test_a_name_out_of_scope_fails_where_it_is_used(use: str, instead: str) -> None:
     space: dict[str, Any] = {}
     exec("from mindspore import Layout\nfrom mindspore.ops import CustomOpBuilder, eig\n"
+         "from mindspore.dataset.debug import PrintDataHook\n"
          "from mindspore.rewrite import NodeType\ndef f(kind=NodeType.INPUT): pass", space)
     with pytest.raises(NotImplementedError, match=f"adjoint has no 'mindspore.*Instead: .*{instead}"):
         eval(use, space)
