@@ -344,14 +344,14 @@ class _Methods:
 
     @fusible
     def transpose(self: Any, *axes: Any, dim0: Any = _ABSENT, dim1: Any = _ABSENT) -> Tensor:
-        """Return the axes in another order; reversed, if none are named.  Two ints are two axes that change places."""
+        """Return the axes in another order; reversed, if none are named, or None is.  Two ints are two axes that change places."""
         if dim0 is not _ABSENT or dim1 is not _ABSENT:
             axes = (*axes, *(dim for dim in (dim0, dim1) if dim is not _ABSENT))
             if len(axes) != 2:
                 raise TypeError("For 'Tensor.transpose', 'dim0' and 'dim1' must be given both, and no other axes.")
         if len(axes) == 2:
             return shapes.swapaxes(self, *axes)
-        return shapes.transpose(self, _sizes(axes) if axes else tuple(reversed(range(self.ndim))))
+        return shapes.transpose(self, _sizes(axes) if axes and axes[0] is not None else tuple(reversed(range(self.ndim))))
 
     @fusible
     def permute(self: Any, *axis: Any, dims: Any = _ABSENT) -> Tensor:

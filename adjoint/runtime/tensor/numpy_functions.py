@@ -1,9 +1,9 @@
 """Tensors as operands of NumPy: its functions compute with their numbers, but operators are left to the tensor.
 
-`np.exp(x)` and `np.sum(x)` compute with NumPy on the tensor's numbers: the result is an array, and no gradient flows through it.  An
-operator between an array and a tensor, `array + x`, is the tensor's operator: the result is a tensor, like that of `x + array`.  NumPy
-functions that write, such as `np.put(x, ...)` and `np.add(..., out=x)`, raise TypeError for a tensor: they would write to a copy of its
-numbers.
+`np.exp(x)` and `np.sum(x)` compute with NumPy on the tensor's numbers: the result is an array, and no gradient flows through it.
+`np.squeeze`, `np.transpose`, `np.swapaxes` and `np.moveaxis`, which only order axes, give tensors.  An operator between an array and a
+tensor, `array + x`, is the tensor's operator: the result is a tensor, like that of `x + array`.  NumPy functions that write, such as
+`np.put(x, ...)` and `np.add(..., out=x)`, raise TypeError for a tensor: they would write to a copy of its numbers.
 """
 
 from __future__ import annotations
@@ -50,12 +50,20 @@ def called_ufunc(tensor: type[Any], ufunc: np.ufunc, method: str, operands: tupl
 def called_function(tensor: type[Any], function: Callable[..., Any], operands: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Call a NumPy function that is no ufunc with the numbers of tensors in place of the tensors, and return its result.
 
+    A function that only orders the axes of its one array is the method of the tensor, so that its result is a tensor with a gradient.
+
     tensor    the class Tensor
     operands  the positional arguments
     options   the keyword arguments
     """
     _check_target(tensor, function.__name__, (operands[:1] if function in _WRITERS else (), options.get("out")))
+    if function in _OF_AXES and isinstance(operands[0] if operands else options["a"], tensor):
+        return function._implementation(*operands, **options)  # pyright: ignore[reportFunctionMemberAccess] - NumPy's dispatched functions
     return function(*_arrays(tensor, operands), **_arrays(tensor, options))
+
+
+_OF_AXES = frozenset({np.squeeze, np.transpose, np.swapaxes, np.moveaxis})
+"""Functions that NumPy computes by a method of their argument, and which change no number."""
 
 
 def _check_target(tensor: type[Any], name: str, target: Any) -> None:

@@ -25,7 +25,7 @@ def x() -> Tensor:
 
 
 @pytest.mark.parametrize("function", [
-    np.exp, np.sqrt, np.isnan, np.sum, np.mean, np.max, np.transpose, np.add.reduce, lambda t: np.sum(t, axis=0), lambda t: np.add(t, 1),
+    np.exp, np.sqrt, np.isnan, np.sum, np.mean, np.max, np.ravel, np.add.reduce, lambda t: np.sum(t, axis=0), lambda t: np.add(t, 1),
     lambda t: np.add(1, t), lambda t: np.concatenate([t, t]), lambda t: np.stack((t, t)), lambda t: np.where(t > 2, t, 0),
     lambda t: np.clip(t, 2, 4), lambda t: np.add(t, 1, out=np.zeros((2, 3))), lambda t: np.dot(t, np.transpose(t)),
     lambda t: np.einsum("ij,ij->i", t, t),
@@ -34,6 +34,20 @@ def test_functions_of_numpy_take_the_numbers(function: Any) -> None:
     wanted, got = function(ARRAY), function(x())
     assert isinstance(got, (np.ndarray, np.generic)) and got.dtype == wanted.dtype
     np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("function", [
+    np.transpose, lambda t: np.transpose(a=t, axes=(1, 0)), lambda t: np.squeeze(t[:1]), lambda t: np.squeeze(t[:1], 0),
+    lambda t: np.swapaxes(t, 0, -1), lambda t: np.moveaxis(t, 0, 1), lambda t: np.moveaxis(t, [0], [-1]),
+], ids=range(7))
+def test_functions_of_numpy_that_order_axes_give_tensors(function: Any) -> None:
+    got = function(x())
+    assert isinstance(got, Tensor)
+    np.testing.assert_array_equal(got.asnumpy(), function(ARRAY))
+    assert type(ms.jit(lambda t: function(t))(x())) is Tensor
+    weights = np.arange(got.size, dtype=np.float32).reshape(got.shape)
+    found = ms.grad(lambda t: (function(t) * Tensor(weights)).sum())(x()).asnumpy()
+    assert np.count_nonzero(found) == got.size - 1
 
 
 def test_functions_of_numpy_take_named_tuples() -> None:
