@@ -57,13 +57,19 @@ def called_function(tensor: type[Any], function: Callable[..., Any], operands: t
     options   the keyword arguments
     """
     _check_target(tensor, function.__name__, (operands[:1] if function in _WRITERS else (), options.get("out")))
-    if function in _OF_AXES and isinstance(operands[0] if operands else options["a"], tensor):
-        return function._implementation(*operands, **options)  # pyright: ignore[reportFunctionMemberAccess] - NumPy's dispatched functions
+    of_tensor = _OF_AXES.get(function)
+    if of_tensor is not None and isinstance(operands[0] if operands else options["a"], tensor):
+        return of_tensor(*operands, **options)
     return function(*_arrays(tensor, operands), **_arrays(tensor, options))
 
 
-_OF_AXES = frozenset({np.squeeze, np.transpose, np.swapaxes, np.moveaxis})
-"""Functions that NumPy computes by a method of their argument, and which change no number."""
+_OF_AXES: dict[Any, Callable[..., Any]] = {
+    np.squeeze: lambda a, axis=None: a.squeeze(axis),
+    np.transpose: lambda a, axes=None: a.transpose(axes),
+    np.swapaxes: lambda a, axis1, axis2: a.swapaxes(axis1, axis2),
+    np.moveaxis: lambda a, source, destination: a.moveaxis(source, destination),
+}
+"""The method of a tensor for each function that only orders axes, with NumPy's arguments."""
 
 
 def _check_target(tensor: type[Any], name: str, target: Any) -> None:
