@@ -18,11 +18,12 @@ import numpy as np
 from peers import arguments, measured, show
 from timing import serve
 
-BATCH, ROOTS, POINTS, SIZE, FEW, MANY = 64, 1000, 300, 100, 10, 1000
+BATCH, CHUNK, NETWORKS, ROOTS, POINTS, SIZE, FEW, MANY = 64, 16, 32, 1000, 300, 100, 10, 1000
 
 Cases = Iterator[tuple[str, Callable[[], Any]]]
-MLP, LENET, NEWTON, PAIRS, HESSIAN, JACOBIAN, COLUMNS, ALONG = (
+MLP, LENET, CHUNKS, ENSEMBLE, NEWTON, PAIRS, HESSIAN, JACOBIAN, COLUMNS, ALONG = (
     f"gradients of each of {BATCH} examples, MLP", f"gradients of each of {BATCH} examples, LeNet",
+    f"the same, {CHUNK} at a time", f"gradients of {NETWORKS} networks, MLP, batch {BATCH}",
     f"Newton's method with `while`, {ROOTS} equations", f"kernel of {POINTS} by {POINTS} points", f"Hessian by {SIZE} numbers",
     f"Jacobian of {SIZE} numbers by {SIZE}", f"Jacobian of {MANY} numbers by {FEW}, forward mode",
     f"derivative of Newton's method along a direction, {ROOTS} equations")
@@ -39,6 +40,7 @@ FILTERS, DENSE = ((6, 1, 5, 5), (16, 6, 5, 5)), ((256, 120), (120, 84), (84, 10)
 WEIGHTS = [drawn(i, *shape) / math.sqrt(shape[0]) for i, shape in enumerate(LAYERS)]
 LENET_WEIGHTS = [drawn(i, *shape) / math.sqrt(math.prod(shape[1:])) for i, shape in enumerate(FILTERS)] + [
     drawn(i, *shape) / math.sqrt(shape[0]) for i, shape in enumerate(DENSE)]
+STACKED = [drawn(10 + i, NETWORKS, *shape) / math.sqrt(shape[0]) for i, shape in enumerate(LAYERS)]
 TARGETS, CLOUD, POINT, MATRIX = np.abs(drawn(3, ROOTS)) + 0.5, drawn(4, POINTS, 3), drawn(5, SIZE), drawn(6, SIZE, SIZE)
 TALL, WAY = drawn(7, MANY, FEW), drawn(8, ROOTS)
 
@@ -60,6 +62,9 @@ def our_cases() -> Cases:
         x = ops.max_pool2d(ops.relu(ops.conv2d(x, lenet[1])), 2, 2).reshape((1, 256))
         return ops.cross_entropy(ops.relu(ops.relu(x @ lenet[2]) @ lenet[3]) @ lenet[4], y[None])
 
+    def of_rows(w: Any, x: Any, y: Any) -> Any:
+        return ops.cross_entropy(ops.relu(x @ w[0]) @ w[1], y)
+
     def root(target: Any) -> Any:
         x = target
         while ops.abs(x * x - target) > 1e-5:
@@ -80,6 +85,10 @@ def our_cases() -> Cases:
     first, second = ms.vmap(ms.grad(of_row, None, weights)), ms.vmap(ms.grad(of_image, None, lenet))
     yield MLP, lambda: first(rows, labels)
     yield LENET, lambda: second(images, labels)
+    chunks = ms.vmap(ms.grad(of_image, None, lenet), chunk_size=CHUNK)
+    yield CHUNKS, lambda: chunks(images, labels)
+    ensemble, stacked = ms.vmap(ms.grad(of_rows), (0, None, None)), [Tensor(w) for w in STACKED]
+    yield ENSEMBLE, lambda: ensemble(stacked, rows, labels)
     solve, targets = ms.vmap(root), Tensor(TARGETS)
     yield NEWTON, lambda: solve(targets)
     pairs, cloud = ms.vmap(ms.vmap(kernel, (None, 0)), (0, None)), Tensor(CLOUD)
@@ -105,6 +114,9 @@ def torch_cases() -> Cases:
     def of_row(w: Any, x: Any, y: Any) -> Any:
         return functional.cross_entropy(torch.relu(x[None] @ w[0]) @ w[1], y[None])
 
+    def of_rows(w: Any, x: Any, y: Any) -> Any:
+        return functional.cross_entropy(torch.relu(x @ w[0]) @ w[1], y)
+
     def of_image(w: Any, x: Any, y: Any) -> Any:
         x = functional.max_pool2d(torch.relu(functional.conv2d(x[None], w[0])), 2, 2)
         x = functional.max_pool2d(torch.relu(functional.conv2d(x, w[1])), 2, 2).reshape(1, 256)
@@ -121,6 +133,10 @@ def torch_cases() -> Cases:
     first, second = vmap(grad(of_row), (None, 0, 0)), vmap(grad(of_image), (None, 0, 0))
     yield MLP, lambda: first(weights, rows, labels)
     yield LENET, lambda: second(lenet, images, labels)
+    chunks = vmap(grad(of_image), (None, 0, 0), chunk_size=CHUNK)
+    yield CHUNKS, lambda: chunks(lenet, images, labels)
+    ensemble, stacked = vmap(grad(of_rows), (0, None, None)), [torch.from_numpy(w) for w in STACKED]
+    yield ENSEMBLE, lambda: ensemble(stacked, rows, labels)
     pairs, cloud = vmap(vmap(kernel, (None, 0)), (0, None)), torch.from_numpy(CLOUD)
     yield PAIRS, lambda: pairs(cloud, cloud)
     point, by_rows, jacobian = torch.from_numpy(POINT), hessian(energy), jacrev(lambda x: torch.tanh(matrix @ x))
@@ -143,6 +159,10 @@ def jax_cases() -> Cases:
 
     def of_row(w: Any, x: Any, y: Any) -> Any:
         return cross_entropy(jax.nn.relu(x[None] @ w[0]) @ w[1], y)
+
+    def of_rows(w: Any, x: Any, y: Any) -> Any:
+        scores = jax.nn.log_softmax(jax.nn.relu(x @ w[0]) @ w[1])
+        return -scores[jnp.arange(BATCH), y].mean()
 
     def pooled(x: Any) -> Any:
         return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
@@ -169,6 +189,9 @@ def jax_cases() -> Cases:
 
     yield MLP, ready(jax.vmap(jax.grad(of_row), (None, 0, 0)), weights, rows, labels)
     yield LENET, ready(jax.vmap(jax.grad(of_image), (None, 0, 0)), lenet, images, labels)
+    yield CHUNKS, ready(lambda w, *given: jax.lax.map(lambda each: jax.grad(of_image)(w, *each), given, batch_size=CHUNK), lenet, images,
+                        labels)
+    yield ENSEMBLE, ready(jax.vmap(jax.grad(of_rows), (0, None, None)), [jnp.asarray(w) for w in STACKED], rows, labels)
     yield NEWTON, ready(jax.vmap(root), jnp.asarray(TARGETS))
     cloud, point = jnp.asarray(CLOUD), jnp.asarray(POINT)
     yield PAIRS, ready(jax.vmap(jax.vmap(kernel, (None, 0)), (0, None)), cloud, cloud)
