@@ -157,6 +157,30 @@ ops.real(x); ops.float_power_ext(positive, 2); ops.print_('x', x)
 ops.random_poisson(length_vector, positive, 1); ops.random_(x, 0, 5); ops.uniform_(x, 0.0, 1.0)
 ops.uniform_candidate_sampler(true_classes, 1, 2, True, 5, 1); ops.log_uniform_candidate_sampler(true_classes, 1, 2, True, 5, 1)
 ops.sparse_segment_mean(x, classes, classes); ops.ctc_greedy_decoder(spoken, spoken_lengths)
+ops.coo_abs(sparse_matrix); ops.coo_acos(sparse_matrix); ops.coo_acosh(sparse_matrix); ops.coo_asin(sparse_matrix)
+ops.coo_asinh(sparse_matrix); ops.coo_atan(sparse_matrix); ops.coo_atanh(sparse_matrix); ops.coo_ceil(sparse_matrix)
+ops.coo_cos(sparse_matrix); ops.coo_cosh(sparse_matrix); ops.coo_exp(sparse_matrix); ops.coo_expm1(sparse_matrix)
+ops.coo_floor(sparse_matrix); ops.coo_inv(sparse_matrix); ops.coo_isfinite(sparse_matrix); ops.coo_isinf(sparse_matrix)
+ops.coo_isnan(sparse_matrix); ops.coo_log(sparse_matrix); ops.coo_log1p(sparse_matrix); ops.coo_neg(sparse_matrix)
+ops.coo_relu(sparse_matrix); ops.coo_relu6(sparse_matrix); ops.coo_round(sparse_matrix); ops.coo_sigmoid(sparse_matrix)
+ops.coo_sin(sparse_matrix); ops.coo_sinh(sparse_matrix); ops.coo_softsign(sparse_matrix); ops.coo_sqrt(sparse_matrix)
+ops.coo_square(sparse_matrix); ops.coo_tan(sparse_matrix); ops.coo_tanh(sparse_matrix); ops.csr_abs(sparse_rows)
+ops.csr_acos(sparse_rows); ops.csr_acosh(sparse_rows); ops.csr_asin(sparse_rows); ops.csr_asinh(sparse_rows); ops.csr_atan(sparse_rows)
+ops.csr_atanh(sparse_rows); ops.csr_ceil(sparse_rows); ops.csr_cos(sparse_rows); ops.csr_cosh(sparse_rows); ops.csr_exp(sparse_rows)
+ops.csr_expm1(sparse_rows); ops.csr_floor(sparse_rows); ops.csr_inv(sparse_rows); ops.csr_isfinite(sparse_rows)
+ops.csr_isinf(sparse_rows); ops.csr_isnan(sparse_rows); ops.csr_log(sparse_rows); ops.csr_log1p(sparse_rows); ops.csr_neg(sparse_rows)
+ops.csr_relu(sparse_rows); ops.csr_relu6(sparse_rows); ops.csr_round(sparse_rows); ops.csr_sigmoid(sparse_rows); ops.csr_sin(sparse_rows)
+ops.csr_sinh(sparse_rows); ops.csr_softsign(sparse_rows); ops.csr_sqrt(sparse_rows); ops.csr_square(sparse_rows)
+ops.csr_tan(sparse_rows); ops.csr_tanh(sparse_rows); ops.coalesce(pairs, row[:2], table_shape); ops.coo2csr(classes, 2)
+ops.csr2coo(row_ends, 3); ops.coo_add(sparse_matrix, sparse_matrix, 0.0); ops.coo_concat([sparse_matrix, sparse_matrix], 0)
+ops.coo_tensor_get_indices(sparse_matrix); ops.coo_tensor_get_values(sparse_matrix); ops.coo_tensor_get_dense_shape(sparse_matrix)
+ops.csr_tensor_get_indptr(sparse_rows); ops.csr_tensor_get_indices(sparse_rows); ops.csr_tensor_get_values(sparse_rows)
+ops.csr_tensor_get_dense_shape(sparse_rows); ops.csr_add(sparse_rows, sparse_rows, 1.0, 2.0); ops.csr_div(sparse_rows, positive)
+ops.csr_gather(row_ends, row_columns, x, (2, 3)); ops.csr_mm(sparse_rows, square); ops.csr_mul(sparse_rows, x)
+ops.csr_mv(sparse_rows, square); ops.csr_reduce_sum(sparse_rows, 1); ops.csr_softmax(sparse_rows, ms.float32)
+ops.csr_to_coo(sparse_rows); ops.csr_to_dense(sparse_rows); ops.dense_to_sparse_coo(x); ops.dense_to_sparse_csr(x)
+ops.make_coo_tensor(pairs, row[:2], (2, 3)); ops.make_sparse_tensor(pairs, row[:2], (2, 3))
+ops.make_csr_tensor(row_ends, row_columns, row, (2, 3))
 """
 
 PRIMITIVES = """
@@ -313,6 +337,9 @@ ops.MaxPoolWithArgmaxV2(2)(image); ops.MaxPool3DWithArgmax(2, 2, 0)(volume); ops
 ops.UpsampleTrilinear3D()(volume, (3, 3, 3)); ops.RGBToHSV()(unit); ops.HSVToRGB()(pixels); ops.AdjustHue()(pixels, number)
 ops.AdjustSaturation()(pixels, number); ops.Bernoulli(1)(x); ops.Multinomial(1)(positive, 2); ops.RandomCategorical()(x, 2, 1)
 ops.MultinomialWithReplacement(2)(positive, length, length); ops.RandomShuffle(1)(x); ops.Cauchy([2])()
+ops.SparseToDense()(pairs, row[:2], (2, 3)); ops.SparseTensorDenseMatmul(False, False)(pairs, row[:2], (2, 3), square)
+ops.SparseTensorDenseAdd()(pairs, row[:2], (2, 3), x)
+ops.SparseSlice()(pairs, row[:2], table_shape, firsts.long(), length_pair)
 """
 
 LAYERS = """
@@ -378,6 +405,7 @@ nn.VirtualDatasetCellTriple(nn.TripletMarginLoss())(x, y, unit)
 nn.ParameterUpdate(parameter)(row); nn.Adadelta([parameter])((row,)); nn.Rprop([parameter])((row,)); nn.ASGD([parameter])((row,))
 nn.ProximalAdagrad([parameter])((row,)); nn.AdaFactor([parameter])((row,)); nn.LazyAdam([parameter])((row,))
 nn.AdamOffload([parameter])((row,))
+nn.SparseToDense()(sparse_matrix); nn.SparseTensorDenseMatmul(False, False)(pairs, row[:2], (2, 3), square)
 """
 
 METHODS = """
@@ -404,6 +432,7 @@ x.floor_(); whole.bitwise_not(); x.__getitem__(0); x.__getitem__((slice(0, 1), N
 x.__mul__(y); x.__truediv__(positive); x.__floordiv__(positive); x.__mod__(positive); positive.__pow__(2); square.__matmul__(square)
 x.__lt__(y); x.__le__(y); x.__gt__(y); x.__ge__(y); truth.__and__(truth); truth.__or__(truth); truth.__xor__(truth); x.__radd__(y)
 x.__rsub__(y); x.__rmul__(y); x.__rtruediv__(y); x.__rpow__(2); square.__rmatmul__(square); x.__array__(); x.__format__('')
+x.to_coo(); x.to_csr()
 """
 
 REST = """
@@ -434,6 +463,7 @@ net.get_parameters(); net.parameters_and_names(); net.parameters_dict(); net.tra
 net.cells_and_names(); net.register_backward_hook(hook); net.register_backward_pre_hook(hook); net.register_forward_hook(hook)
 net.register_forward_pre_hook(hook); net.set_grad(); net.set_train(); net.set_inputs(x); net.set_jit_config(ms.JitConfig())
 net.get_sub_cell(''); net.to_float(ms.float16); net.update_parameters_name('own'); net.init_parameters_data()
+ms.COOTensor(pairs, row[:2], (2, 3)); ms.SparseTensor(pairs, row[:2], (2, 3)); ms.CSRTensor(row_ends, row_columns, row, (2, 3))
 """
 
 CALLS = {
@@ -504,6 +534,9 @@ MADE: dict[str, Callable[[], Any]] = {
     "third": lambda: Parameter(drawn(3, low=0.5), name="third"), "net": lambda: nn.Dense(3, 3, "ones", "zeros"),
     "FILE": lambda: f"{_FOLDER.name}/made.ckpt", "SAVED": lambda: _saved(), "function": lambda: lambda x: (x * x).sum(),
     "three": lambda: Tensor([3]), "mask_of_bits": lambda: Tensor([0b101101] + [0] * 15, ms.uint8),
+    "sparse_matrix": lambda: drawn(2, 3, low=0.1, high=0.9).to_coo(), "sparse_rows": lambda: drawn(2, 3, low=0.1, high=0.9).to_csr(),
+    "row_ends": lambda: Tensor([0, 2, 3], ms.int32), "row_columns": lambda: Tensor([0, 2, 1], ms.int32),
+    "length_pair": lambda: Tensor([1, 2]),
     "hook": lambda: lambda *given: None, "same": lambda: lambda x: x,
 }
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.ir.types import I16, I32, I64, DType
-from adjoint.ops.arguments import wrong
+from adjoint.ops.arguments import flag, integer, operand, real, sizes_argument, wrong
 from adjoint.ops.counts import searchsorted
 from adjoint.ops.creation import arange
 from adjoint.ops.generated import absolute, exp
@@ -124,23 +124,11 @@ class COOTensor(_Sparse):
     def __new__(
         cls, indices: Any = None, values: Any = None, shape: tuple[int, ...] | None = None, coo_tensor: COOTensor | None = None
     ) -> COOTensor:
-        if isinstance(coo_tensor, COOTensor) and indices is values is shape is None:
+        if coo_tensor is not None:
+            if not isinstance(coo_tensor, COOTensor) or not indices is values is shape is None:
+                raise wrong(cls.__name__, "coo_tensor", "a COOTensor, in the place of all other arguments", coo_tensor, TypeError)
             return coo_tensor
-        _check_parts(shape, indices=indices, values=values)
-        assert shape is not None
-        if indices.ndim != 2:
-            raise ValueError(f"For COOTensor, 'indices' must be a 2-dimensional tensor, but got a {indices.ndim}-dimensional tensor.")
-        if values.ndim != 1:
-            raise ValueError(f"For COOTensor, 'values' must be a 1-dimensional tensor, but got a {values.ndim}-dimensional tensor.")
-        _check_places("COOTensor", indices=indices)
-        if indices.shape[0] != values.shape[0]:
-            raise ValueError("For COOTensor, 'indices.shape[0]' must be equal to 'values.shape[0]', but got "
-                             f"'indices.shape[0]' = {indices.shape[0]} and 'values.shape[0]' = {values.shape[0]}.")
-        if len(shape) != 2:
-            raise ValueError(f"For COOTensor, the length of 'shape' must be 2, but got {shape}.")
-        if indices.shape[1] != 2:
-            raise ValueError(f"For COOTensor, 'indices' must be of shape (n, 2), but got {indices.shape}.")
-        return cls._make((indices, values, shape))
+        return cls._make(_by_coordinates(cls.__name__, indices, values, shape))
 
     @property
     def indices(self) -> Any:
@@ -199,24 +187,11 @@ class CSRTensor(_Sparse):
         cls, indptr: Any = None, indices: Any = None, values: Any = None, shape: tuple[int, ...] | None = None,
         csr_tensor: CSRTensor | None = None,
     ) -> CSRTensor:
-        if isinstance(csr_tensor, CSRTensor) and indptr is indices is values is shape is None:
+        if csr_tensor is not None:
+            if not isinstance(csr_tensor, CSRTensor) or not indptr is indices is values is shape is None:
+                raise wrong(cls.__name__, "csr_tensor", "a CSRTensor, in the place of all other arguments", csr_tensor, TypeError)
             return csr_tensor
-        _check_parts(shape, indptr=indptr, indices=indices, values=values)
-        assert shape is not None
-        _check_places("CSRTensor", indptr=indptr, indices=indices)
-        for name, x in (("indptr", indptr), ("indices", indices)):
-            if x.ndim != 1:
-                raise ValueError(f"For CSRTensor, '{name}' must be a 1-dimensional tensor, but got a {x.ndim}-dimensional tensor.")
-        if indptr.shape[0] != shape[0] + 1:
-            raise ValueError(f"For CSRTensor, indptr must have length (1 + shape[0]), but got: {indptr.shape[0]}")
-        if not values.ndim or indices.shape[0] != values.shape[0]:
-            raise ValueError(f"For CSRTensor, indices and values must equal in their shape, but got indices shape: {indices.shape[0]}, "
-                             f"values shape: {values.shape[0] if values.ndim else ()}.")
-        if values.ndim != len(shape) - 1:
-            raise ValueError(f"For CSRTensor, 'values' must have one dimension less than 'shape', but got {values.ndim} and {len(shape)}.")
-        if tuple(values.shape[1:]) != tuple(shape[2:]):
-            raise ValueError(f"For CSRTensor, 'values.shape[1:]' must be shape[2:], but got {values.shape[1:]} and {shape[2:]}.")
-        return cls._make((indptr, indices, values, shape))
+        return cls._make(_by_rows(cls.__name__, indptr, indices, values, shape))
 
     @property
     def indptr(self) -> Any:
@@ -260,23 +235,50 @@ class CSRTensor(_Sparse):
 
 
 # -- checks -------------------------------------------------------------------------------------------------------------------
-def _check_parts(shape: Any, **parts: Any) -> None:
-    for name, x in parts.items():
-        if not isinstance(x, Tensor):
-            raise TypeError(f"For SparseTensors, '{name}' must be Tensor, but got {type(x)}.")
+def _by_coordinates(op: str, indices: Any, values: Any, shape: Any, name: str = "shape") -> tuple[Any, Any, tuple[int, ...]]:
+    """Return the parts of a COOTensor; TypeError and ValueError for what is none.
+
+    op    the class or function, for messages
+    name  its argument `shape`
+    """
+    _check_places(op, "indices", indices)
+    operand(op, values, "values")
+    sizes = _checked_shape(op, name, shape)
+    if indices.ndim != 2 or indices.shape[1] != 2:
+        raise wrong(op, "indices", "of shape (n, 2)", indices)
+    if tuple(values.shape) != (indices.shape[0],):
+        raise wrong(op, "values", f"of shape ({indices.shape[0]},), as there are 'indices'", values)
+    if len(sizes) != 2:
+        raise wrong(op, name, "two sizes", sizes)
+    return indices, values, sizes
+
+
+def _by_rows(op: str, indptr: Any, indices: Any, values: Any, shape: Any) -> tuple[Any, Any, Any, tuple[int, ...]]:
+    """Return the parts of a CSRTensor; TypeError and ValueError for what is none."""
+    _check_places(op, "indptr", indptr)
+    _check_places(op, "indices", indices)
+    operand(op, values, "values")
+    sizes = _checked_shape(op, "shape", shape)
+    if len(sizes) < 2:
+        raise wrong(op, "shape", "at least two sizes", sizes)
+    if tuple(indptr.shape) != (sizes[0] + 1,):
+        raise wrong(op, "indptr", f"of shape ({sizes[0] + 1},), one more than rows", indptr)
+    if indices.ndim != 1:
+        raise wrong(op, "indices", "of one dimension", indices)
+    if tuple(values.shape) != (indices.shape[0], *sizes[2:]):
+        raise wrong(op, "values", f"of shape {(indices.shape[0], *sizes[2:])}, as there are 'indices'", values)
+    return indptr, indices, values, sizes
+
+
+def _checked_shape(op: str, name: str, shape: Any) -> tuple[int, ...]:
     if not isinstance(shape, tuple):
-        raise TypeError(f"For SparseTensors, 'shape' must be tuple, but got {type(shape)}.")
-    for size in shape:
-        if not isinstance(size, int) or isinstance(size, bool):
-            raise TypeError(f"For SparseTensors, the element of 'shape' must be int, but got {type(size)} in {shape}.")
-        if size <= 0:
-            raise ValueError(f"For SparseTensors, the element of 'shape' must be positive, but got {size} in {shape}.")
+        raise wrong(op, name, "a tuple of ints", shape, TypeError)
+    return sizes_argument(op, name, shape, least=1)
 
 
-def _check_places(kind: str, **parts: Any) -> None:
-    for name, x in parts.items():
-        if x.dtype not in _PLACES:
-            raise TypeError(f"For {kind}, {name} must have int16 or int32 or int64 data type, but got {x.dtype}.")
+def _check_places(op: str, name: str, x: Any) -> None:
+    if not isinstance(x, Tensor) or x.dtype not in _PLACES:
+        raise wrong(op, name, "a Tensor of Int16, Int32 or Int64", x, TypeError)
 
 
 def _check_matrix(op: str, x: Any, kind: type) -> None:
@@ -315,8 +317,17 @@ def coalesce(x_indices: Any, x_values: Any, x_shape: Any) -> tuple[Tensor, Tenso
     x_indices  the places, [2, n]
     x_values   [n]
     x_shape    the shape, a Tensor of two integers, or a tuple
+
+    TypeError and ValueError for other arguments.
     """
-    shape = tuple(int(size) for size in (x_shape.asnumpy() if isinstance(x_shape, Tensor) else x_shape))
+    shape = sizes_argument("coalesce", "x_shape", x_shape, least=1)
+    _check_places("coalesce", "x_indices", x_indices)
+    if x_indices.ndim != 2 or x_indices.shape[0] != 2:
+        raise wrong("coalesce", "x_indices", "of shape (2, n)", x_indices)
+    if tuple(operand("coalesce", x_values, "x_values").shape) != (x_indices.shape[1],):
+        raise wrong("coalesce", "x_values", f"of shape ({x_indices.shape[1]},)", x_values)
+    if len(shape) != 2:
+        raise wrong("coalesce", "x_shape", "two sizes", shape)
     made = _added(permute(x_indices, (1, 0)), x_values, shape)
     return permute(made.indices, (1, 0)), made.values, x_shape
 
@@ -331,7 +342,10 @@ def coo_add(x1: COOTensor, x2: COOTensor, thresh: Any) -> COOTensor:
     if x1.shape != x2.shape:
         raise ValueError(f"For 'coo_add', the argument 'x2' must be of the shape of 'x1', {x1.shape}, but got {x2.shape}.")
     made = _added(concat((x1.indices, x2.indices)), concat((x1.values, x2.values)), x1.shape)
-    if not isinstance(thresh, Tensor) and thresh == 0:
+    if isinstance(thresh, Tensor):
+        if thresh.ndim or thresh.dtype.kind == "b":
+            raise wrong("coo_add", "thresh", "a number, or a Tensor without dimensions", thresh)
+    elif real("coo_add", "thresh", thresh) == 0:
         return made
     (kept,) = nonzero(absolute(made.values) >= thresh, as_tuple=True)
     return COOTensor._make((gather(made.indices, kept, 0), gather(made.values, kept, 0), made.shape))
@@ -344,9 +358,11 @@ def coo_concat(sp_input: Any, concat_dim: int = 0) -> COOTensor:
     """
     if not isinstance(sp_input, (tuple, list)) or isinstance(sp_input, COOTensor) or not all(isinstance(x, COOTensor) for x in sp_input):
         raise TypeError(f"For 'coo_concat', the argument 'sp_input' must be a tuple or list of COOTensors, but got {sp_input!r}.")
-    if not sp_input or concat_dim not in (-2, -1, 0, 1):
-        raise wrong("coo_concat", "concat_dim" if sp_input else "sp_input", "in [-2, 2), of at least one COOTensor", concat_dim)
-    axis, moved, total = concat_dim % 2, [], 0
+    if not sp_input:
+        raise wrong("coo_concat", "sp_input", "at least one COOTensor", sp_input)
+    if not -2 <= (axis := integer("coo_concat", "concat_dim", concat_dim)) < 2:
+        raise wrong("coo_concat", "concat_dim", "in [-2, 2)", axis)
+    axis, moved, total = axis % 2, [], 0
     for x in sp_input:
         if x.shape[1 - axis] != sp_input[0].shape[1 - axis]:
             raise ValueError("For 'coo_concat', the argument 'sp_input' must be of one size along the other axis, but got "
@@ -366,22 +382,32 @@ def dense_to_sparse_coo(tensor: Any) -> COOTensor:
 
     TypeError for anything but a Tensor; ValueError if it does not have two dimensions.
     """
-    if not isinstance(tensor, Tensor):
-        raise TypeError(f"For 'dense_to_sparse_coo', the argument 'tensor' must be a Tensor, but got {tensor!r}.")
-    if tensor.ndim != 2:
-        raise ValueError(f"For COOTensor, the length of 'shape' must be 2, but got {tensor.shape}.")
+    return _of_dense("dense_to_sparse_coo", tensor)
+
+
+def _of_dense(op: str, tensor: Any) -> COOTensor:
+    if operand(op, tensor, "tensor").ndim != 2 or not all(tensor.shape):
+        raise wrong(op, "tensor", "of two dimensions, none of them 0", tensor)
     places = nonzero(tensor).astype(I32)
     return COOTensor._make((places, gather_nd(tensor, places), tuple(tensor.shape)))
 
 
 # -- by rows ------------------------------------------------------------------------------------------------------------------
 def coo2csr(row_indices: Any, height: int) -> Tensor:
-    """Return where rows begin and end, [height + 1], for ascending numbers of rows."""
+    """Return where rows begin and end, [height + 1], for ascending numbers of rows; TypeError and ValueError for other arguments."""
+    _check_places("coo2csr", "row_indices", row_indices)
+    if row_indices.ndim != 1:
+        raise wrong("coo2csr", "row_indices", "of one dimension", row_indices)
+    (height,) = sizes_argument("coo2csr", "height", integer("coo2csr", "height", height), least=1)
     return searchsorted(row_indices, arange(height + 1).astype(row_indices.dtype)).astype(row_indices.dtype)
 
 
 def csr2coo(indptr: Any, nnz: int) -> Tensor:
-    """Return the numbers of the rows of `nnz` elements, from where rows begin and end."""
+    """Return the numbers of the rows of `nnz` elements, from where rows begin and end; TypeError and ValueError for other arguments."""
+    _check_places("csr2coo", "indptr", indptr)
+    if indptr.ndim != 1:
+        raise wrong("csr2coo", "indptr", "of one dimension", indptr)
+    (nnz,) = sizes_argument("csr2coo", "nnz", integer("csr2coo", "nnz", nnz))
     return (searchsorted(indptr, arange(nnz).astype(indptr.dtype), right=True) - 1).astype(indptr.dtype)
 
 
@@ -408,7 +434,7 @@ def csr_to_dense(csr_tensor: CSRTensor) -> Tensor:
 
 def dense_to_sparse_csr(tensor: Any) -> CSRTensor:
     """Return the elements of a matrix that are not 0, by rows; exceptions are those of `dense_to_sparse_coo`."""
-    return dense_to_sparse_coo(tensor).to_csr()
+    return _of_dense("dense_to_sparse_csr", tensor).to_csr()
 
 
 def csr_mv(csr_tensor: CSRTensor, dense: Any) -> Tensor:
@@ -423,7 +449,9 @@ def csr_mm(
 
     TypeError for two sparse ones, and transposed ones, which MindSpore's CPU version does not have either.
     """
-    if not isinstance(b, Tensor) or trans_a or trans_b or adjoint_a or adjoint_b:
+    named = {"trans_a": trans_a, "trans_b": trans_b, "adjoint_a": adjoint_a, "adjoint_b": adjoint_b}
+    options = [flag("csr_mm", name, value) for name, value in named.items()]
+    if not isinstance(b, Tensor) or any(options):
         raise TypeError("For 'csr_mm', the argument 'b' must be a Tensor, and no matrix transposed, but got "
                         f"{type(b).__name__}: write `ops.matmul(a.to_dense(), b.to_dense())`, transposed as needed.")
     return _product("csr_mm", a, b)
@@ -443,7 +471,7 @@ def _product(op: str, x: CSRTensor, dense: Any) -> Tensor:
 def csr_reduce_sum(csr_tensor: CSRTensor, axis: int) -> Tensor:
     """Return the sums of rows, [rows, 1, ...]; ValueError for another axis than 1."""
     _check_matrix("csr_reduce_sum", csr_tensor, CSRTensor)
-    if axis not in (1, 1 - csr_tensor.ndim):
+    if integer("csr_reduce_sum", "axis", axis) not in (1, 1 - csr_tensor.ndim):
         raise ValueError(f"For 'csr_reduce_sum', the argument 'axis' must be 1 or {1 - csr_tensor.ndim}, but got {axis}.")
     sums = unsorted_segment_sum(csr_tensor.values, _rows(csr_tensor), csr_tensor.shape[0])
     return reshape(sums, (csr_tensor.shape[0], 1, *csr_tensor.shape[2:]))
@@ -451,7 +479,17 @@ def csr_reduce_sum(csr_tensor: CSRTensor, axis: int) -> Tensor:
 
 def csr_gather(indptr: Any, indices: Any, dense: Any, sparse_shape: tuple[int, ...]) -> Tensor:
     """Return the elements of `dense`, which broadcasts to `sparse_shape`, at the places of a sparse matrix."""
-    wide = broadcast_to(dense, sparse_shape)
+    _check_places("csr_gather", "indptr", indptr)
+    _check_places("csr_gather", "indices", indices)
+    sizes = sizes_argument("csr_gather", "sparse_shape", sparse_shape, least=1)
+    if len(sizes) < 2:
+        raise wrong("csr_gather", "sparse_shape", "at least two sizes", sizes)
+    if indices.ndim != 1:
+        raise wrong("csr_gather", "indices", "of one dimension", indices)
+    if operand("csr_gather", dense, "dense").ndim > len(sizes) or any(
+            a not in (1, b) for a, b in zip(dense.shape[::-1], sizes[::-1], strict=False)):
+        raise wrong("csr_gather", "dense", f"of a shape that broadcasts to {sizes}", dense)
+    wide = broadcast_to(dense, sizes)
     return gather_nd(wide, stack((csr2coo(indptr, indices.shape[0]), indices), 1))
 
 
@@ -500,41 +538,57 @@ def csr_softmax(logits: CSRTensor, dtype: DType) -> CSRTensor:
 
 # -- parts --------------------------------------------------------------------------------------------------------------------
 def make_coo_tensor(indices: Any, values: Any, dense_shape: tuple[int, ...]) -> COOTensor:
-    return COOTensor(indices, values, dense_shape)
+    """Return `COOTensor(indices, values, dense_shape)`."""
+    return COOTensor._make(_by_coordinates("make_coo_tensor", indices, values, dense_shape, "dense_shape"))
 
 
 def make_sparse_tensor(indices: Any, values: Any, dense_shape: tuple[int, ...]) -> COOTensor:
     """Return `COOTensor(indices, values, dense_shape)`, by the older name."""
-    return COOTensor(indices, values, dense_shape)
+    return COOTensor._make(_by_coordinates("make_sparse_tensor", indices, values, dense_shape, "dense_shape"))
 
 
 def make_csr_tensor(indptr: Any, indices: Any, values: Any, shape: tuple[int, ...]) -> CSRTensor:
-    return CSRTensor(indptr, indices, values, shape)
+    """Return `CSRTensor(indptr, indices, values, shape)`."""
+    return CSRTensor._make(_by_rows("make_csr_tensor", indptr, indices, values, shape))
 
 
 def coo_tensor_get_indices(x: COOTensor) -> Tensor:
+    """Return `x.indices`; TypeError for anything but a COOTensor."""
+    _check_matrix("coo_tensor_get_indices", x, COOTensor)
     return x.indices
 
 
 def coo_tensor_get_values(x: COOTensor) -> Tensor:
+    """Return `x.values`; TypeError for anything but a COOTensor."""
+    _check_matrix("coo_tensor_get_values", x, COOTensor)
     return x.values
 
 
 def coo_tensor_get_dense_shape(x: COOTensor) -> tuple[int, ...]:
+    """Return `x.shape`; TypeError for anything but a COOTensor."""
+    _check_matrix("coo_tensor_get_dense_shape", x, COOTensor)
     return x.shape
 
 
 def csr_tensor_get_indptr(x: CSRTensor) -> Tensor:
+    """Return `x.indptr`; TypeError for anything but a CSRTensor."""
+    _check_matrix("csr_tensor_get_indptr", x, CSRTensor)
     return x.indptr
 
 
 def csr_tensor_get_indices(x: CSRTensor) -> Tensor:
+    """Return `x.indices`; TypeError for anything but a CSRTensor."""
+    _check_matrix("csr_tensor_get_indices", x, CSRTensor)
     return x.indices
 
 
 def csr_tensor_get_values(x: CSRTensor) -> Tensor:
+    """Return `x.values`; TypeError for anything but a CSRTensor."""
+    _check_matrix("csr_tensor_get_values", x, CSRTensor)
     return x.values
 
 
 def csr_tensor_get_dense_shape(x: CSRTensor) -> tuple[int, ...]:
+    """Return `x.shape`; TypeError for anything but a CSRTensor."""
+    _check_matrix("csr_tensor_get_dense_shape", x, CSRTensor)
     return x.shape
