@@ -220,11 +220,11 @@ class CSRTensor(_Sparse):
         return csr_add(self, b, alpha, beta)
 
     def __add__(self, other: Any) -> CSRTensor:
-        _check_matrix("CSRTensor add", other, CSRTensor)
+        check_matrix("CSRTensor add", "other", other, CSRTensor)
         return csr_add(self, other, 1, 1)
 
     def __sub__(self, other: Any) -> CSRTensor:
-        _check_matrix("CSRTensor subtract", other, CSRTensor)
+        check_matrix("CSRTensor subtract", "other", other, CSRTensor)
         return csr_add(self, other, 1, -1)
 
     def __mul__(self, other: Any) -> Any:
@@ -281,9 +281,15 @@ def _check_places(op: str, name: str, x: Any) -> None:
         raise wrong(op, name, "a Tensor of Int16, Int32 or Int64", x, TypeError)
 
 
-def _check_matrix(op: str, x: Any, kind: type) -> None:
+def check_matrix(op: str, argument: str, x: Any, kind: type) -> None:
+    """Raise TypeError for an argument that is no matrix of this class."""
     if not isinstance(x, kind):
-        raise TypeError(f"For '{op}', the other operand must be a {kind.__name__}, but got {x!r} of type {type(x).__name__}.")
+        raise TypeError(f"For '{op}', the argument '{argument}' must be a {kind.__name__}, but got {x!r} of type {type(x).__name__}.")
+
+
+def _check_broadcasts(op: str, argument: str, x: Tensor, shape: tuple[int, ...]) -> None:
+    if x.ndim > len(shape) or any(a not in (1, b) for a, b in zip(x.shape[::-1], shape[::-1], strict=False)):
+        raise wrong(op, argument, f"of a shape that broadcasts to {shape}", x)
 
 
 def _dense(sign: str, x: COOTensor, other: Any) -> Tensor:
@@ -298,11 +304,15 @@ def _dense(sign: str, x: COOTensor, other: Any) -> Tensor:
 
 
 # -- by coordinates -----------------------------------------------------------------------------------------------------------
+def _flat(indices: Any, columns: int) -> Tensor:
+    """Return one number for each place, in the order of rows and columns."""
+    return indices[:, 0].astype(I64) * columns + indices[:, 1].astype(I64)
+
+
 def _added(indices: Any, values: Any, shape: tuple[int, ...]) -> COOTensor:
     """Return the matrix of these elements, in the order of rows and columns, with the sum of those of each place."""
     columns = shape[1]
-    flat = indices[:, 0].astype(I64) * columns + indices[:, 1].astype(I64)
-    places, number = unique(flat)
+    places, number = unique(_flat(indices, columns))
     order = argsort(places)
     rank = argsort(order)
     sums = unsorted_segment_sum(values, gather(rank, number, 0), len(places))
@@ -337,8 +347,8 @@ def coo_add(x1: COOTensor, x2: COOTensor, thresh: Any) -> COOTensor:
 
     TypeError for anything but two COOTensors; ValueError if their shapes differ.
     """
-    for x in (x1, x2):
-        _check_matrix("coo_add", x, COOTensor)
+    check_matrix("coo_add", "x1", x1, COOTensor)
+    check_matrix("coo_add", "x2", x2, COOTensor)
     if x1.shape != x2.shape:
         raise ValueError(f"For 'coo_add', the argument 'x2' must be of the shape of 'x1', {x1.shape}, but got {x2.shape}.")
     made = _added(concat((x1.indices, x2.indices)), concat((x1.values, x2.values)), x1.shape)
@@ -373,7 +383,7 @@ def coo_concat(sp_input: Any, concat_dim: int = 0) -> COOTensor:
         total += x.shape[axis]
     shape = tuple(total if place == axis else sp_input[0].shape[place] for place in range(2))
     indices, values = concat(moved), concat([x.values for x in sp_input])
-    order = argsort(indices[:, 0].astype(I64) * shape[1] + indices[:, 1].astype(I64))
+    order = argsort(_flat(indices, shape[1]))
     return COOTensor._make((gather(indices, order, 0), gather(values, order, 0), shape))
 
 
@@ -415,21 +425,26 @@ def _rows(x: CSRTensor) -> Tensor:
     return csr2coo(x.indptr, x.values.shape[0])
 
 
+def _coordinates(indptr: Any, indices: Any) -> Tensor:
+    """Return the rows and columns of the elements of a matrix by rows, [n, 2]."""
+    return stack((csr2coo(indptr, indices.shape[0]), indices), 1)
+
+
 def csr_to_coo(tensor: CSRTensor) -> COOTensor:
     """Return the same matrix by coordinates.
 
     TypeError for anything but a CSRTensor; ValueError if it does not have two dimensions.
     """
-    _check_matrix("csr_to_coo", tensor, CSRTensor)
+    check_matrix("csr_to_coo", "tensor", tensor, CSRTensor)
     if tensor.ndim != 2:
         raise ValueError(f"For 'csr_to_coo', the argument 'tensor' must have 2 dimensions, but got the shape {tensor.shape}.")
-    return COOTensor._make((stack((_rows(tensor), tensor.indices), 1), tensor.values, tensor.shape))
+    return COOTensor._make((_coordinates(tensor.indptr, tensor.indices), tensor.values, tensor.shape))
 
 
 def csr_to_dense(csr_tensor: CSRTensor) -> Tensor:
     """Return the matrix with its zeros."""
-    _check_matrix("csr_to_dense", csr_tensor, CSRTensor)
-    return scatter_nd(stack((_rows(csr_tensor), csr_tensor.indices), 1), csr_tensor.values, csr_tensor.shape)
+    check_matrix("csr_to_dense", "csr_tensor", csr_tensor, CSRTensor)
+    return scatter_nd(_coordinates(csr_tensor.indptr, csr_tensor.indices), csr_tensor.values, csr_tensor.shape)
 
 
 def dense_to_sparse_csr(tensor: Any) -> CSRTensor:
@@ -439,7 +454,7 @@ def dense_to_sparse_csr(tensor: Any) -> CSRTensor:
 
 def csr_mv(csr_tensor: CSRTensor, dense: Any) -> Tensor:
     """Return the product of a matrix of two dimensions and a column, [columns, 1]."""
-    return _product("csr_mv", csr_tensor, dense)
+    return _product("csr_mv", "csr_tensor", csr_tensor, dense)
 
 
 def csr_mm(
@@ -454,11 +469,11 @@ def csr_mm(
     if not isinstance(b, Tensor) or any(options):
         raise TypeError("For 'csr_mm', the argument 'b' must be a Tensor, and no matrix transposed, but got "
                         f"{type(b).__name__}: write `ops.matmul(a.to_dense(), b.to_dense())`, transposed as needed.")
-    return _product("csr_mm", a, b)
+    return _product("csr_mm", "a", a, b)
 
 
-def _product(op: str, x: CSRTensor, dense: Any) -> Tensor:
-    _check_matrix(op, x, CSRTensor)
+def _product(op: str, name: str, x: CSRTensor, dense: Any) -> Tensor:
+    check_matrix(op, name, x, CSRTensor)
     if not isinstance(dense, Tensor):
         raise wrong(op, "dense", "a Tensor", dense, TypeError)
     if x.ndim != 2 or dense.ndim != 2 or dense.shape[0] != x.shape[1]:
@@ -470,7 +485,7 @@ def _product(op: str, x: CSRTensor, dense: Any) -> Tensor:
 
 def csr_reduce_sum(csr_tensor: CSRTensor, axis: int) -> Tensor:
     """Return the sums of rows, [rows, 1, ...]; ValueError for another axis than 1."""
-    _check_matrix("csr_reduce_sum", csr_tensor, CSRTensor)
+    check_matrix("csr_reduce_sum", "csr_tensor", csr_tensor, CSRTensor)
     if integer("csr_reduce_sum", "axis", axis) not in (1, 1 - csr_tensor.ndim):
         raise ValueError(f"For 'csr_reduce_sum', the argument 'axis' must be 1 or {1 - csr_tensor.ndim}, but got {axis}.")
     sums = unsorted_segment_sum(csr_tensor.values, _rows(csr_tensor), csr_tensor.shape[0])
@@ -486,11 +501,9 @@ def csr_gather(indptr: Any, indices: Any, dense: Any, sparse_shape: tuple[int, .
         raise wrong("csr_gather", "sparse_shape", "at least two sizes", sizes)
     if indices.ndim != 1:
         raise wrong("csr_gather", "indices", "of one dimension", indices)
-    if operand("csr_gather", dense, "dense").ndim > len(sizes) or any(
-            a not in (1, b) for a, b in zip(dense.shape[::-1], sizes[::-1], strict=False)):
-        raise wrong("csr_gather", "dense", f"of a shape that broadcasts to {sizes}", dense)
+    _check_broadcasts("csr_gather", "dense", operand("csr_gather", dense, "dense"), sizes)
     wide = broadcast_to(dense, sizes)
-    return gather_nd(wide, stack((csr2coo(indptr, indices.shape[0]), indices), 1))
+    return gather_nd(wide, _coordinates(indptr, indices))
 
 
 def csr_mul(x: CSRTensor, y: Any) -> Any:
@@ -504,13 +517,12 @@ def csr_div(x: CSRTensor, y: Any) -> Any:
 
 
 def _with_dense(op: str, x: CSRTensor, y: Any, compute: Callable[[Any, Any], Any]) -> Any:
-    _check_matrix(op, x, CSRTensor)
+    check_matrix(op, "x", x, CSRTensor)
     if isinstance(y, _Sparse):
         raise TypeError(f"For '{op}', the argument 'y' must be a Tensor or a number, but got a {type(y).__name__}.")
     if not isinstance(y, Tensor) or not y.ndim:
         return compute(x.values, y)
-    if y.ndim > x.ndim or any(a not in (1, b) for a, b in zip(y.shape[::-1], x.shape[::-1], strict=False)):
-        raise ValueError(f"For '{op}', the argument 'y' must be of a shape that broadcasts to {x.shape}, but got {y.shape}.")
+    _check_broadcasts(op, "y", y, x.shape)
     return x.with_values(compute(x.values, csr_gather(x.indptr, x.indices, y, x.shape)))
 
 
@@ -519,8 +531,8 @@ def csr_add(a: CSRTensor, b: CSRTensor, alpha: Any, beta: Any) -> CSRTensor:
 
     TypeError for anything but two CSRTensors; ValueError if their shapes differ or they do not have two dimensions.
     """
-    for x in (a, b):
-        _check_matrix("csr_add", x, CSRTensor)
+    check_matrix("csr_add", "a", a, CSRTensor)
+    check_matrix("csr_add", "b", b, CSRTensor)
     if a.shape != b.shape:
         raise ValueError(f"For 'csr_add', the argument 'b' must be of the shape of 'a', {a.shape}, but got {b.shape}.")
     one, other = csr_to_coo(a), csr_to_coo(b)
@@ -529,7 +541,7 @@ def csr_add(a: CSRTensor, b: CSRTensor, alpha: Any, beta: Any) -> CSRTensor:
 
 def csr_softmax(logits: CSRTensor, dtype: DType) -> CSRTensor:
     """Return the softmax of the elements of each row, in `dtype`; elements that are not kept take no part."""
-    _check_matrix("csr_softmax", logits, CSRTensor)
+    check_matrix("csr_softmax", "logits", logits, CSRTensor)
     rows, count, values = _rows(logits), logits.shape[0], logits.values.astype(dtype)
     largest = gather(unsorted_segment_max(values, rows, count), rows, 0)
     powers = exp(values - largest)
@@ -552,43 +564,20 @@ def make_csr_tensor(indptr: Any, indices: Any, values: Any, shape: tuple[int, ..
     return CSRTensor._make(_by_rows("make_csr_tensor", indptr, indices, values, shape))
 
 
-def coo_tensor_get_indices(x: COOTensor) -> Tensor:
-    """Return `x.indices`; TypeError for anything but a COOTensor."""
-    _check_matrix("coo_tensor_get_indices", x, COOTensor)
-    return x.indices
+def _reader(prefix: str, kind: type, part: str) -> Callable[[Any], Any]:
+    """Return the function `PREFIX_tensor_get_PART`, which returns a part of a matrix."""
+    name, attribute = f"{prefix}_tensor_get_{part}", part.removeprefix("dense_")
+
+    def read(x: Any) -> Any:
+        check_matrix(name, "x", x, kind)
+        return getattr(x, attribute)
+
+    read.__name__ = read.__qualname__ = name
+    read.__doc__ = f"Return `x.{attribute}`; TypeError for anything but a {kind.__name__}."
+    return read
 
 
-def coo_tensor_get_values(x: COOTensor) -> Tensor:
-    """Return `x.values`; TypeError for anything but a COOTensor."""
-    _check_matrix("coo_tensor_get_values", x, COOTensor)
-    return x.values
-
-
-def coo_tensor_get_dense_shape(x: COOTensor) -> tuple[int, ...]:
-    """Return `x.shape`; TypeError for anything but a COOTensor."""
-    _check_matrix("coo_tensor_get_dense_shape", x, COOTensor)
-    return x.shape
-
-
-def csr_tensor_get_indptr(x: CSRTensor) -> Tensor:
-    """Return `x.indptr`; TypeError for anything but a CSRTensor."""
-    _check_matrix("csr_tensor_get_indptr", x, CSRTensor)
-    return x.indptr
-
-
-def csr_tensor_get_indices(x: CSRTensor) -> Tensor:
-    """Return `x.indices`; TypeError for anything but a CSRTensor."""
-    _check_matrix("csr_tensor_get_indices", x, CSRTensor)
-    return x.indices
-
-
-def csr_tensor_get_values(x: CSRTensor) -> Tensor:
-    """Return `x.values`; TypeError for anything but a CSRTensor."""
-    _check_matrix("csr_tensor_get_values", x, CSRTensor)
-    return x.values
-
-
-def csr_tensor_get_dense_shape(x: CSRTensor) -> tuple[int, ...]:
-    """Return `x.shape`; TypeError for anything but a CSRTensor."""
-    _check_matrix("csr_tensor_get_dense_shape", x, CSRTensor)
-    return x.shape
+coo_tensor_get_indices, coo_tensor_get_values, coo_tensor_get_dense_shape = (
+    _reader("coo", COOTensor, part) for part in ("indices", "values", "dense_shape"))
+csr_tensor_get_indptr, csr_tensor_get_indices, csr_tensor_get_values, csr_tensor_get_dense_shape = (
+    _reader("csr", CSRTensor, part) for part in ("indptr", "indices", "values", "dense_shape"))

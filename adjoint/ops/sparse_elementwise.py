@@ -39,7 +39,7 @@ from adjoint.ops.generated import (
     tan,
     tanh,
 )
-from adjoint.ops.sparse import COOTensor, CSRTensor
+from adjoint.ops.sparse import COOTensor, CSRTensor, check_matrix
 
 __all__ = [
     "coo_abs", "coo_acos", "coo_acosh", "coo_asin", "coo_asinh", "coo_atan", "coo_atanh", "coo_ceil", "coo_cos", "coo_cosh", "coo_exp",
@@ -56,9 +56,7 @@ def _both(name: str, function: Callable[[Any], Any]) -> tuple[Callable[[COOTenso
 
     def of(kind: type, prefix: str) -> Callable[[Any], Any]:
         def applied(x: Any) -> Any:
-            if not isinstance(x, kind):
-                raise TypeError(f"For '{prefix}_{name}', the argument 'x' must be a {kind.__name__}, "
-                                f"but got {x!r} of type {type(x).__name__}.")
+            check_matrix(f"{prefix}_{name}", "x", x, kind)
             return x.with_values(function(x.values))
 
         applied.__name__ = applied.__qualname__ = f"{prefix}_{name}"

@@ -173,22 +173,24 @@ def found_of(examples: list[dict[str, Any]], ours: list[dict[str, Any]], theirs:
     return {"examples": len(examples), "counts": {kind: counts[kind] for kind in VERDICTS}, "words": VERDICTS, "names": names, "rows": rows}
 
 
+def _name(place: str, name: str) -> str:
+    """The name of an example by the place and the name under which the written file has it."""
+    return name if place == "mindspore" else f"{place}.{name}"
+
+
 def names_of(found: dict[str, Any], kind: str) -> set[str]:
     """Return the names of the examples with one verdict, from what was read of the written file."""
-    return {f"{'' if place == 'mindspore' else f'{place}.'}{name}" for place, names in found["names"].get(kind, {}).items()
-            for name in names.split(", ")}
+    return {_name(place, name) for place, names in found["names"].get(kind, {}).items() for name in names.split(", ")}
 
 
 def renewed(before: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
     """Return what was read of the written file, with the verdicts of some examples replaced by those found now."""
-    now = {f"{'' if place == 'mindspore' else f'{place}.'}{name}": kind for kind, places in found["names"].items()
-           for place, names in places.items() for name in names}
+    now = {_name(place, name): kind for kind, places in found["names"].items() for place, names in places.items() for name in names}
     names: dict[str, dict[str, list[str]]] = {kind: {} for kind in VERDICTS}
     for kind in VERDICTS:
         for place, texts in before["names"].get(kind, {}).items():
             for name in texts.split(", "):
-                verdict_now = now.get(f"{'' if place == 'mindspore' else f'{place}.'}{name}", kind)
-                names[verdict_now].setdefault(place, []).append(name)
+                names[now.get(_name(place, name), kind)].setdefault(place, []).append(name)
     counts = {kind: sum(map(len, places.values())) for kind, places in names.items()}
     ordered = {kind: {place: sorted(each, key=str.lower) for place, each in sorted(places.items(), key=lambda item: item[0].lower())}
                for kind, places in names.items()}

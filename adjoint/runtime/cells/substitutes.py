@@ -53,7 +53,7 @@ class WithSubstitutes(WithParameters, Protocol):
 
 
 def substitute(cell: WithParameters, name: str) -> Tensor | None:
-    """Return what this thread's run of the cell's construct sees in the place of a Parameter; None if it sees the Parameter itself."""
+    """Return the tensor that stands in for a Parameter while this thread runs the cell's construct; None if nothing does."""
     run = state.substituting.get(id(cell))
     return None if run is None else run.parameters.get(name)
 
