@@ -190,7 +190,7 @@ def lower(
         tuple(stages),
         kernel.scratch_bytes(),
         op.pack,
-        next((dtype for dtype in dtypes if dtype.is_float), dtypes[0]),
+        next((dtype for dtype in dtypes if dtype.is_complex), None) or next((dtype for dtype in dtypes if dtype.is_float), dtypes[0]),
         tuple(places),
         kernel.plain,
         kernel.two_forms,

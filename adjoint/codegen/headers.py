@@ -4,7 +4,8 @@ They live in `codegen/c/` as real C, and are copied as text into each unit that 
 can be read, compiled and passed on by itself.
 
 A file that uses ELEMENT and TYPED(name) is a template: it is copied for float, `matmul.h(f32)`, and for double, `matmul.h(f64)`, and then
-defines name_f32 or name_f64.
+defines name_f32 or name_f64.  One that uses PART too is for complex numbers: it is copied for c64 and for c128, where PART is the C type of
+the real part, and OF_PART(name) is name_f32 or name_f64.
 """
 
 from __future__ import annotations
@@ -42,11 +43,14 @@ INCLUDES: Final[dict[str, tuple[str, ...]]] = {
     "plain_matmul.h": ("registers.h",),
     "plain_products.h": (),
     "statistics.h": (),
+    "complex.h": (),
 }
 """For each header of `codegen/c/`, those that it needs; in the order in which they are copied."""
 
 FILES: Final = tuple(INCLUDES)
 ELEMENTS: Final = {"f32": "float", "f64": "double"}
+PARTS: Final = {"c64": "f32", "c128": "f64"}
+"""For the complex types the type of their parts."""
 
 _DEFINITION: Final = re.compile(r"^(?:#define )?(?!typedef)[A-Za-z][^;={\n]*?(?:TYPED\((adjoint_\w+)\)|\b(adjoint_\w+))\(", re.MULTILINE)
 
@@ -82,6 +86,12 @@ def text(header: str) -> str:
     if not element:
         return said
     name = element.removesuffix(")")
+    if name in PARTS:
+        part = PARTS[name]
+        return (
+            f"#define ELEMENT {ELEMENTS[part]} _Complex\n#define PART {ELEMENTS[part]}\n#define TYPED(name) name##_{name}\n"
+            f"#define OF_PART(name) name##_{part}\n\n{said}\n#undef ELEMENT\n#undef PART\n#undef TYPED\n#undef OF_PART\n"
+        )
     return (
         f"#define ELEMENT {ELEMENTS[name]}\n#define TYPED(name) name##_{name}\n\n{said}\n#undef ELEMENT\n#undef TYPED\n"
     )
@@ -98,10 +108,11 @@ def defined(file: str) -> dict[str, str]:
     """Return the functions that a file defines, each with the header that defines it."""
     found: dict[str, str] = {}
     # What a template defines independently of the element type is defined in each of its copies.
-    alone = f"{file}({next(iter(ELEMENTS))})" if "TYPED(" in text(file) else file
+    kinds = PARTS if file.startswith("complex") else ELEMENTS
+    alone = f"{file}({next(iter(kinds))})" if "TYPED(" in text(file) else file
     for typed, plain in _DEFINITION.findall(text(file)):
         if typed:
-            found.update({f"{typed}_{element}": f"{file}({element})" for element in ELEMENTS})
+            found.update({f"{typed}_{element}": f"{file}({element})" for element in kinds})
         else:
             found[plain] = alone
     return found

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.ir.types import BF16, BOOL, DTYPES, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, DType
+from adjoint.ir.types import BF16, BOOL, C64, C128, DTYPES, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, DType
 from adjoint.runtime.tensor.conversion import dtype_argument, dtype_of_array
 from adjoint.runtime.tensor.kinds import KINDS, TensorType
 from adjoint.runtime.tensor.tensor import Tensor
@@ -16,7 +16,8 @@ from adjoint.runtime.tensor.tensor import Tensor
 bool_, int8, int16, int32, int64 = BOOL, I8, I16, I32, I64
 uint8, uint16, uint32, uint64 = U8, U16, U32, U64
 float16, bfloat16, float32, float64 = F16, BF16, F32, F64
-half, single, double = F16, F32, F64
+complex64, complex128 = C64, C128
+half, single, double, cfloat, cdouble = F16, F32, F64, C64, C128
 byte, short, intc, long, intp = I8, I16, I32, I64, I64
 ubyte, ushort, uintc, uintp = U8, U16, U32, U64
 Type = DType
@@ -31,10 +32,10 @@ uint_type = (U8, U16, U32, U64)
 float_type = (F16, BF16, F32, F64)
 
 __all__ = [
-    "TensorType", "Type", "bfloat16", "bool_", "byte", "double", "dtype_to_nptype", "dtype_to_pytype", "float16", "float32", "float64",
-    "float_", "get_py_obj_dtype", "half", "int16", "int32", "int64", "int8", "int_", "intc", "intp", "list_", "long", "number",
-    "pytype_to_dtype", "short", "single", "string", "tensor_type", "tuple_", "type_none", "ubyte", "uint", "uint16", "uint32", "uint64",
-    "uint8", "uintc", "uintp", "ushort",
+    "TensorType", "Type", "bfloat16", "bool_", "byte", "cdouble", "cfloat", "complex128", "complex64", "double", "dtype_to_nptype",
+    "dtype_to_pytype", "float16", "float32", "float64", "float_", "get_py_obj_dtype", "half", "int16", "int32", "int64", "int8", "int_",
+    "intc", "intp", "list_", "long", "number", "pytype_to_dtype", "short", "single", "string", "tensor_type", "tuple_", "type_none",
+    "ubyte", "uint", "uint16", "uint32", "uint64", "uint8", "uintc", "uintp", "ushort",
 ]
 
 
@@ -49,7 +50,7 @@ def dtype_to_pytype(type_: DType) -> type:
     """Return the Python type of a dtype's numbers."""
     if not isinstance(type_, DType):
         raise TypeError(f"For 'dtype_to_pytype', a dtype such as float32 is expected, but got {type_!r}.")
-    return float if type_.is_float else builtins.bool if type_ is BOOL else int
+    return complex if type_.is_complex else float if type_.is_float else builtins.bool if type_ is BOOL else int
 
 
 def get_py_obj_dtype(obj: Any) -> Any:
@@ -59,7 +60,7 @@ def get_py_obj_dtype(obj: Any) -> Any:
     """
     if isinstance(obj, Tensor):
         return TensorType(obj.dtype)
-    if isinstance(obj, (builtins.bool, int, float)):
+    if isinstance(obj, (builtins.bool, int, float, complex)):
         return dtype_argument(type(obj))
     if isinstance(obj, type):
         with contextlib.suppress(TypeError):

@@ -113,7 +113,7 @@ class Builder:
         """
         return Region(tuple(params), tuple(self.nodes), tuple(results), loc)
 
-    def constant(self, value: bool | int | float, type: Type | DType) -> Atom:
+    def constant(self, value: bool | int | float | complex, type: Type | DType) -> Atom:
         """Return a scalar literal of a dtype; for a tensor type, that scalar broadcast to its shape."""
         if isinstance(type, DType):
             return Literal(value, scalar(type))
@@ -124,7 +124,7 @@ class Builder:
 
     def zeros(self, type: TensorType) -> Atom:
         """Return zeros of a tensor type, as an atom: the literal 0, broadcast to the shape."""
-        return self.constant(False if type.dtype.kind == "b" else 0.0 if type.dtype.is_float else 0, type)
+        return self.constant(False if type.dtype.kind == "b" else 0.0 if type.dtype.is_inexact else 0, type)
 
     def nothing(self, type: Type) -> Atom:
         """Return the cotangent (gradient) of a value that nothing uses: zeros; for a tuple, zeros for each item.
@@ -134,6 +134,14 @@ class Builder:
         if isinstance(type, TensorType):
             return self.zeros(type)
         return self.group(*map(self.nothing, type.items)) if isinstance(type, TupleType) else self.undef(results=(type,))
+
+    def conj(self, x: Atom) -> Atom:
+        """Return the complex conjugate of a tensor; of one that is not complex itself, without a node.
+
+        A rule multiplies a cotangent with the conjugate of the derivative: `b.mul(ct, b.conj(y))`.
+        """
+        assert isinstance(x.type, TensorType)
+        return self.conjugate(x) if x.type.dtype.is_complex else x
 
     def unbroadcast(self, cotangent: Atom, to: Type) -> Atom:
         """Return a cotangent (gradient) summed over the axes along which a value was broadcast, so that it has the value's type `to`."""

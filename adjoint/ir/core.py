@@ -44,7 +44,7 @@ class Value:
 class Literal:
     """A constant number as an operand; its type is a tensor type without dimensions."""
 
-    value: bool | int | float
+    value: bool | int | float | complex
     type: TensorType
 
     def __repr__(self) -> str:

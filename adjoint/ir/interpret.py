@@ -97,7 +97,7 @@ class Interpreter:
     def constant(self, literal: Literal) -> Any:
         """Convert a literal of the IR to an array."""
         dtype = literal.type.dtype
-        if dtype.is_float:
+        if dtype.is_inexact:
             return from_compute(np.asarray(literal.value, dtype.compute.array), dtype)
         return np.asarray(literal.value, dtype.array)
 

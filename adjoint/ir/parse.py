@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -668,11 +669,14 @@ class _FunctionReader:
 
     def _number(self, token: Token, number: str, dtype: DType) -> Literal:
         try:
-            value = float(number) if dtype.is_float else int(number)
+            value = complex(number) if dtype.is_complex else float(number) if dtype.is_float else int(number)
         except ValueError:
             label = f"`{number}` is not an integer" if len(number) < 100 else "the number has too many digits"
             raise errors.BAD_LITERAL.at(self._place(token), label, self._source) from None
-        if dtype.is_float:
+        if isinstance(value, complex):
+            value = complex(rounded(value.real, dtype.part), rounded(value.imag, dtype.part))
+            fits = "inf" in number or not (math.isinf(value.real) or math.isinf(value.imag))
+        elif dtype.is_float:
             value = rounded(value, dtype)
             fits = "inf" in number or value not in (float("inf"), -float("inf"))
         else:

@@ -406,6 +406,11 @@ def literal_text(literal: Literal) -> str:
     value, dtype = literal.value, literal.type.dtype
     if dtype.kind == "b":
         return "true" if value else "false"
+    if dtype.is_complex:
+        number = complex(value)
+        parts = [_shortest(rounded(part, dtype.part), dtype.part) for part in (number.real, number.imag)]
+        return f"{parts[0]}{'' if parts[1][0] == '-' else '+'}{parts[1]}j_{dtype.name}"
+    assert not isinstance(value, complex)
     if not dtype.is_float:
         return f"{int(value) if math.isfinite(value) else value}_{dtype.name}"
     return f"{_shortest(rounded(float(value), dtype), dtype)}_{dtype.name}"

@@ -17,9 +17,9 @@ from adjoint.foundation.diagnostics import printed_as
 from adjoint.ir.interning import Interned
 
 __all__ = [
-    "BF16", "BOOL", "DTYPES", "DType", "Dim", "F16", "F32", "F64", "FLOATS", "I16", "I32", "I64", "I8", "INTEGERS",
-    "NamedSizes", "Poly", "StackType", "TensorType", "TraceType", "TupleType", "Type", "U16", "U32", "U64", "U8", "broadcast_shapes",
-    "holds_trace", "scalar", "symbol", "tensor", "trace_of",
+    "BF16", "BOOL", "C128", "C64", "COMPLEX", "DTYPES", "DType", "Dim", "F16", "F32", "F64", "FLOATS", "I16", "I32", "I64", "I8",
+    "INTEGERS", "NamedSizes", "Poly", "StackType", "TensorType", "TraceType", "TupleType", "Type", "U16", "U32", "U64", "U8",
+    "broadcast_shapes", "holds_trace", "scalar", "symbol", "tensor", "trace_of",
 ]
 
 
@@ -29,19 +29,26 @@ class DType:
     name       in IR text: `f32`
     long_name  as users see it: `Float32`
     size       bytes per element
-    kind       `b` bool, `i` signed, `u` unsigned, `f` floating point
+    kind       `b` bool, `i` signed, `u` unsigned, `f` floating point, `c` complex
     c_name     the C type it is stored in
     array      the NumPy dtype it is stored in (bf16: uint16)
     """
 
-    __slots__ = ("array", "c_name", "compute", "is_float", "is_integer", "kind", "long_name", "name", "size")
+    __slots__ = (
+        "array", "c_name", "compute", "is_complex", "is_float", "is_inexact", "is_integer", "kind", "long_name", "name", "part", "size",
+    )
 
-    def __init__(self, name: str, long_name: str, size: int, kind: str, c_name: str, array: str, compute: DType | None = None):
+    def __init__(self, name: str, long_name: str, size: int, kind: str, c_name: str, array: str, compute: DType | None = None,
+                 part: DType | None = None):
         self.name, self.long_name, self.size, self.kind, self.c_name = name, long_name, size, kind, c_name
         self.array: np.dtype[Any] = np.dtype(array)
         self.compute: DType = compute or self
         """The dtype in which kernels compute with such elements: float32 for the two-byte floats, otherwise the dtype itself."""
+        self.part: DType = part or self
+        """The dtype of the real and the imaginary part of a complex number; of others the dtype itself."""
         self.is_float = kind == "f"
+        self.is_complex = kind == "c"
+        self.is_inexact = kind in "fc"
         self.is_integer = kind in "iu"
 
     def __str__(self) -> str:
@@ -80,12 +87,15 @@ U8: Final = DType("u8", "UInt8", 1, "u", "uint8_t", "uint8")
 U16: Final = DType("u16", "UInt16", 2, "u", "uint16_t", "uint16")
 U32: Final = DType("u32", "UInt32", 4, "u", "uint32_t", "uint32")
 U64: Final = DType("u64", "UInt64", 8, "u", "uint64_t", "uint64")
+C64: Final = DType("c64", "Complex64", 8, "c", "float _Complex", "complex64", part=F32)
+C128: Final = DType("c128", "Complex128", 16, "c", "double _Complex", "complex128", part=F64)
 
 DTYPES: Final[dict[str, DType]] = {
-    d.name: d for d in (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64)
+    d.name: d for d in (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64, C64, C128)
 }
 INTEGERS: Final = (I8, I16, I32, I64, U8, U16, U32, U64)
 FLOATS: Final = (F16, BF16, F32, F64)
+COMPLEX: Final = (C64, C128)
 
 
 Monomial = tuple[str, ...]

@@ -131,8 +131,10 @@ class _Verifier:
         if not isinstance(type_, TensorType) or type_.rank:
             self.fail(errors.BAD_CONSTANT, at, f"a literal is a scalar, not {type_}")
         dtype, value = type_.dtype, literal.value
-        if dtype.is_float:
+        if dtype.is_complex or (dtype.is_float and not isinstance(value, complex)):
             return
+        if isinstance(value, complex):
+            self.fail(errors.BAD_CONSTANT, at, f"{value} is not a number of {dtype.name}")
         bits = 8 * dtype.size
         low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if dtype.kind == "i" else (0, 2**bits)
         if dtype.kind == "b":

@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from adjoint.ir.op import made
+from adjoint.ir.ops import complex as complex_numbers
 from adjoint.ir.ops.arithmetic import Maximum, Minimum, Mul
 from adjoint.ir.ops.composed import Hypot
 from adjoint.ir.ops.conversion import Cast, Select
@@ -145,21 +146,28 @@ def float_power_ext(input: Any, exponent: Any) -> Tensor:
     return float_power(input, exponent)
 
 
+@fusible
 def real(input: Any) -> Tensor:
-    """Return the tensor itself, since complex numbers are not supported."""
-    return operand("Real", input)
+    """Return the real part of each element; a tensor that is not complex itself."""
+    x = operand("Real", input)
+    return apply(made(complex_numbers.RealPart), x) if x.dtype.is_complex else x
 
 
 @fusible
 def imag(input: Any) -> Tensor:
-    """Return zeros, since complex numbers are not supported."""
+    """Return the imaginary part of each element: zeros of a tensor that is not complex."""
     x = operand("Imag", input)
+    if x.dtype.is_complex:
+        return apply(made(complex_numbers.ImaginaryPart), x)
     return apply(made(Broadcast, x.type), constant(False if x.dtype is BOOL else 0, x.dtype))
 
 
+@fusible
 def conj(input: Any) -> Tensor:
-    """Return the tensor itself, since complex numbers are not supported; raise TypeError for bools."""
+    """Return the complex conjugate of each element, a tensor that is not complex itself; raise TypeError for bools."""
     x = operand("Conj", input)
+    if x.dtype.is_complex:
+        return apply(made(complex_numbers.Conjugate), x)
     if x.dtype is BOOL:
         raise wrong("Conj", "input", "a Tensor of numbers", x, TypeError)
     return x
@@ -270,8 +278,10 @@ def isnan_ext(tensor: Any) -> Tensor:
 
 @fusible
 def isreal(input: Any) -> Tensor:
-    """Return True for each element, since complex numbers are not supported."""
+    """Return for each element whether its imaginary part is 0, as it is in a tensor that is not complex."""
     x = operand("IsReal", input)
+    if x.dtype.is_complex:
+        return equal(imag(x), 0)
     return apply(made(Broadcast, x.type.with_dtype(BOOL)), constant(True, BOOL))
 
 
@@ -294,9 +304,14 @@ def is_floating_point(input: Any) -> bool:
 
 
 def is_complex(input: Any) -> bool:
-    """Return whether the dtype of a tensor is complex: never."""
-    operand("IsComplex", input)
-    return False
+    """Return whether the dtype of a tensor is complex."""
+    return operand("IsComplex", input).dtype.is_complex
+
+
+@fusible
+def complex_of(real: Any, imag: Any) -> Tensor:
+    """Return complex numbers from tensors of their real and imaginary parts, both of Float32 or both of Float64; their shapes broadcast."""
+    return apply(made(complex_numbers.ComplexNumber), operand("Complex", real, "real"), operand("Complex", imag, "imag"))
 
 
 @fusible

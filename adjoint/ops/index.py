@@ -148,8 +148,8 @@ PRIMITIVES = {
         "RandomCategorical RandomChoiceWithMask RandomGamma RandomPoisson RandomShuffle Randperm StandardNormal "
         "UniformCandidateSampler UniformInt UniformReal LogNormalReverse ParameterizedTruncatedNormal RandpermV2 TruncatedNormal",
     "elementwise":
-        "AccumulateNV2 AddN Addcdiv Addcmul ApproximateEqual BitwiseAnd BitwiseOr BitwiseXor Cast CheckNumerics Conj Depend Div "
-        "DivNoNan Eps Fmax Fmin Gcd Heaviside Hypot Identity IdentityN Imag Inv Invert IsClose Lcm LeftShift Lerp LogicalAnd "
+        "AccumulateNV2 AddN Addcdiv Addcmul ApproximateEqual BitwiseAnd BitwiseOr BitwiseXor Cast CheckNumerics Complex Conj Depend "
+        "Div DivNoNan Eps Fmax Fmin Gcd Heaviside Hypot Identity IdentityN Imag Inv Invert IsClose Lcm LeftShift Lerp LogicalAnd "
         "LogicalOr Logit MaskedFill Mod NanToNum Real RealDiv Reciprocal RightShift Rint Round Select SquareSumAll SquaredDifference "
         "StopGradient Trunc TruncateDiv TruncateMod Xdivy Xlogy",
     "fractional":

@@ -741,11 +741,11 @@ class _Methods:
 
     def is_signed(self: Any) -> bool:
         """Return whether the dtype has negative numbers."""
-        return self.dtype.kind in "if"
+        return self.dtype.kind in "ifc"
 
     def is_complex(self: Any) -> bool:
-        """Return whether the dtype is complex: never."""
-        return False
+        """Return whether the dtype is complex."""
+        return self.dtype.is_complex
 
     def to_(self: Any, device: Any = None, non_blocking: bool = False) -> Tensor:
         """Return the tensor, which is on the device "CPU" already; RuntimeError for others."""

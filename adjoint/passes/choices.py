@@ -122,7 +122,7 @@ class _Branches:
         if node in self.zeros:
             (value,) = node.results
             type_ = tensor_type(value)
-            zero = Literal(0.0 if type_.dtype.is_float else False if type_.dtype is BOOL else 0, scalar(type_.dtype))
+            zero = Literal(0.0 if type_.dtype.is_inexact else False if type_.dtype is BOOL else 0, scalar(type_.dtype))
             return [_defining(value, Broadcast(type_), zero, loc=node.loc)]
         if node.results and node.results[0] in self.chosen:
             first, second = node.regions

@@ -27,7 +27,8 @@ __all__ = ["CommonSubexpressions", "same_key"]
 def same_key(atom: Atom) -> Any:
     """Return a dictionary key for an atom (a value or a literal): equal atoms have equal keys.  0.0 and -0.0 have different keys."""
     if isinstance(atom, Literal):
-        return atom.type, atom.value.hex() if isinstance(atom.value, float) else atom.value
+        value = atom.value
+        return atom.type, value.hex() if isinstance(value, float) else repr(value) if isinstance(value, complex) else value
     return atom
 
 

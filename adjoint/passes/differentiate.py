@@ -336,7 +336,7 @@ class _Expander(_CellsKept):
         assert isinstance(output.type, TensorType)
         if not differentiable(output.type):
             return None
-        return b.constant(1.0 if output.type.dtype.is_float else 1, output.type) if given is None else given
+        return b.constant(1.0 if output.type.dtype.is_inexact else 1, output.type) if given is None else given
 
 
 def _pulls(trace: Value, nodes: Sequence[Node], repeated: bool = False) -> Iterator[tuple[Node, bool]]:

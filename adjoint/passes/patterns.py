@@ -34,7 +34,7 @@ TRUE = Literal(True, scalar(BOOL))
 FALSE = Literal(False, scalar(BOOL))
 
 
-def number(atom: Atom, made: Definitions) -> bool | int | float | None:
+def number(atom: Atom, made: Definitions) -> bool | int | float | complex | None:
     """Return the number that all elements of `atom` have; None if it is not known.
 
     made  for each value, the node that computes it
@@ -54,7 +54,10 @@ def same_atom(one: Atom, two: Atom) -> bool:
     return one is two
 
 
-def _same_number(one: float, two: float) -> bool:
+def _same_number(one: complex, two: complex) -> bool:
+    if isinstance(one, complex) or isinstance(two, complex):
+        first, second = complex(one), complex(two)
+        return _same_number(first.real, second.real) and _same_number(first.imag, second.imag)
     return (math.isnan(one) and math.isnan(two)) or (one == two and math.copysign(1, one) == math.copysign(1, two))
 
 

@@ -321,6 +321,8 @@ def _folded(op: Op, operands: Sequence[Atom], type_: TensorType) -> Literal | No
     value = result.item()
     if isinstance(value, float) and math.isnan(value):
         return Literal(math.nan, scalar(type_.dtype))
+    if isinstance(value, complex):
+        value = complex(*(math.nan if math.isnan(part) else part for part in (value.real, value.imag)))
     return Literal(value, scalar(type_.dtype))
 
 

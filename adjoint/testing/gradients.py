@@ -10,6 +10,7 @@ import numpy as np
 from adjoint.ir.core import Function, Module, Region, Value
 from adjoint.ir.interpret import Interpreter
 from adjoint.ir.op import NotDifferentiable
+from adjoint.ir.ops.complex_arithmetic import complex_number
 from adjoint.ir.types import TensorType
 from adjoint.ir.verify import verify_module
 from adjoint.passes.activity import differentiable_by_default
@@ -40,15 +41,15 @@ def check_gradient(module: Module, case: Case, orders: int) -> None:
             return
         verify_module(after)
         (gradient,) = after.functions.values()
-        seeds = [rng.uniform(0.5, 1.5, t.sizes) for t in function.result_types
+        seeds = [drawn(rng, 0.5, 1.5, t.sizes, t) for t in function.result_types
                  if isinstance(t, TensorType) and differentiable_by_default(t)]
         found = Interpreter(after).call(gradient, [*arguments, *seeds])
         ways = [
-            rng.uniform(-1.0, 1.0, np.shape(x)) if differentiable_by_default(p.type) else None
+            drawn(rng, -1.0, 1.0, np.shape(x), p.type) if differentiable_by_default(p.type) else None
             for p, x in zip(function.params, arguments, strict=True)
         ]
         with np.errstate(invalid="ignore"):  # where an op is not smooth, its gradient may be infinite to both sides
-            slope_of_adjoint = sum(float(np.sum(ct * d)) for ct, d in zip(found, (d for d in ways if d is not None), strict=True))
+            slope_of_adjoint = sum(float(np.sum(product(ct, d))) for ct, d in zip(found, (d for d in ways if d is not None), strict=True))
         if case.sample.smooth and not case.op.cuts:
             slope, noise = difference(module, function, arguments, ways, seeds)
             error = abs(slope - slope_of_adjoint)
@@ -57,12 +58,24 @@ def check_gradient(module: Module, case: Case, orders: int) -> None:
                                      f"finite differences give {slope}")
         if order == 1 and case.sample.smooth:
             pairs = zip(tangents(module, function, arguments, ways), function.result_types, strict=True)
-            terms = [ct * d for ct, d in zip(seeds, (d for d, t in pairs if differentiable_by_default(t)), strict=True)]
+            terms = [product(ct, d) for ct, d in zip(seeds, (d for d, t in pairs if differentiable_by_default(t)), strict=True)]
             slope, size = sum(float(np.sum(x)) for x in terms), sum(float(np.sum(np.abs(x))) for x in terms)
             if not abs(slope - slope_of_adjoint) <= 1e-9 * (1 + size):
                 raise AssertionError(f"{case.name}: the gradient along a random direction is {slope_of_adjoint}, but the derivative in "
                                      f"forward mode is {slope}")
         module, arguments = after, [*arguments, *seeds]
+
+
+def drawn(rng: np.random.Generator, low: float, high: float, shape: Sequence[int], type_: object) -> Array:
+    """Return random numbers, both parts of complex ones."""
+    real = rng.uniform(low, high, shape)
+    is_complex = isinstance(type_, TensorType) and type_.dtype.is_complex
+    return complex_number(real, rng.uniform(low, high, shape)) if is_complex else real
+
+
+def product(one: Array, two: Array) -> Array:
+    """Return the products of numbers, for complex ones the sum of those of the parts: how a gradient meets a direction."""
+    return np.real(np.conj(one) * two) if np.iscomplexobj(one) else one * two
 
 
 def tangents(module: Module, function: Function, arguments: Sequence[Array], ways: Sequence[Any]) -> list[Array]:
@@ -88,7 +101,7 @@ def difference(
         moved = [x if d is None else x + step * d for x, d in zip(arguments, ways, strict=True)]
         results = Interpreter(module).call(function, moved)
         floats = [x for x, t in zip(results, function.result_types, strict=True) if differentiable_by_default(t)]
-        terms = [c * x for c, x in zip(seeds, floats, strict=True)]
+        terms = [product(c, x) for c, x in zip(seeds, floats, strict=True)]
         return sum(float(np.sum(x)) for x in terms), sum(float(np.sum(np.abs(x))) for x in terms)
 
     # Five points: the error is of order step**4.

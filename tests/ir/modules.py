@@ -49,6 +49,8 @@ def literals(draw: st.DrawFn, dtypes: Sequence[str] = tuple(DTYPES)) -> Literal:
         return Literal(draw(st.booleans()), scalar(dtype))
     if dtype.is_float:
         return Literal(draw(st.floats()), scalar(dtype))
+    if dtype.is_complex:
+        return Literal(complex(draw(st.floats()), draw(st.floats())), scalar(dtype))
     bits = 8 * dtype.size
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if dtype.kind == "i" else (0, 2**bits - 1)
     return Literal(draw(st.integers(low, high)), scalar(dtype))

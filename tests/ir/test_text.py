@@ -16,7 +16,7 @@ from adjoint.foundation.diagnostics import At, CompileError, Derived, Loc
 from adjoint.ir.core import Function, Literal, Module, Region, Value
 from adjoint.ir.parse import parse_module
 from adjoint.ir.print import KEYWORDS, listing, literal_text, print_function, print_module, quoted, rounded, unquoted
-from adjoint.ir.types import BF16, DTYPES, F16, F32, F64, scalar
+from adjoint.ir.types import BF16, DTYPES, F16, F32, F64, DType, scalar
 from adjoint.ir.verify import verify_module
 
 
@@ -60,9 +60,15 @@ def assert_same_atoms(first: tuple[object, ...], second: tuple[object, ...], pai
 
 
 def same_number(a: Literal, b: Literal) -> bool:
-    if not a.type.dtype.is_float:
+    dtype = a.type.dtype
+    if not dtype.is_inexact:
         return a.value == b.value
-    one, two = rounded(float(a.value), a.type.dtype), float(b.value)
+    first, second = complex(a.value), complex(b.value)
+    return same_part(first.real, second.real, dtype.part) and same_part(first.imag, second.imag, dtype.part)
+
+
+def same_part(a: float, b: float, dtype: DType) -> bool:
+    one, two = rounded(a, dtype), b
     return (math.isnan(one) and math.isnan(two)) or (one == two and math.copysign(1, one) == math.copysign(1, two))
 
 

@@ -22,7 +22,7 @@ from adjoint.ir.types import BOOL, F64, I8, I16, I64, U8, U16, DType
 __all__ = [
     "Assign", "Binary", "Block", "Call", "CastTo", "Comment", "Conditional", "Declare", "DeclareArray", "DeclarePointer",
     "Expr", "Expression", "For", "Function", "If", "Increment", "Index", "Integer", "Name", "Operand", "Real", "Return",
-    "Statement", "String", "Unary", "While", "address", "binary", "both", "either", "equal", "expression", "greater",
+    "Statement", "String", "Unary", "While", "address", "binary", "both", "complex_of", "either", "equal", "expression", "greater",
     "greater_equal", "less", "less_equal", "literal", "maximum_of", "minimum_of", "negation", "not_equal", "select", "wrapped",
 ]
 
@@ -131,7 +131,7 @@ class Expr:
     __hash__ = object.__hash__
 
 
-Operand: TypeAlias = "Expr | int | float"
+Operand: TypeAlias = "Expr | int | float | complex"
 """An operand of arithmetic: an expression, or a Python number that becomes a literal."""
 
 
@@ -361,8 +361,18 @@ def wrapped(value: int, dtype: DType) -> int:
     return value - (1 << bits) if dtype.kind == "i" and value >> (bits - 1) else value
 
 
-def literal(value: float | bool, dtype: DType) -> Expr:
+def complex_of(real: Expr, imag: Expr, dtype: DType) -> Expr:
+    """Return the number of a complex dtype with these parts."""
+    return Call(f"adjoint_complex_{dtype.name}", (real, imag), dtype)
+
+
+def literal(value: complex | bool, dtype: DType) -> Expr:
     """Return `value` as a literal of `dtype` (of the dtype it is computed in); ValueError if an integer does not fit."""
+    if dtype.is_complex:
+        number = complex(value)
+        return complex_of(Real(number.real, dtype.part), Real(number.imag, dtype.part), dtype)
+    if isinstance(value, complex):
+        raise TypeError(f"{value!r} is not a literal of {dtype.name}")
     if dtype.is_float:
         return Real(float(value), dtype.compute)
     if not isinstance(value, int):
@@ -414,7 +424,7 @@ def binary(operator: str, left: Operand, right: Operand) -> Expr:
     if right.dtype is not dtype:
         raise TypeError(f"{dtype.name} {operator} {right.dtype.name}: cast one side")
     if operator in COMPARISONS:
-        if dtype.compute is not dtype:
+        if dtype.compute is not dtype or (dtype.is_complex and operator not in ("==", "!=")):
             raise TypeError(f"{operator} cannot compare {dtype.name}")
         return Binary(operator, left, right, BOOL)
     if operator in LOGIC:
@@ -422,12 +432,14 @@ def binary(operator: str, left: Operand, right: Operand) -> Expr:
             raise TypeError(f"{operator} needs bool, not {dtype.name}")
         return Binary(operator, left, right, BOOL)
     if operator in BITWISE:
-        if dtype.is_float:
+        if dtype.is_inexact:
             raise TypeError(f"{operator} needs integers or bool, not {dtype.name}")
         return Binary(operator, left, right, dtype)
     _arithmetic(operator, dtype)
-    if operator == "%" and dtype.is_float:
+    if operator == "%" and dtype.is_inexact:
         raise TypeError("% needs integers: call fmod")
+    if dtype.is_complex and operator in "*/":  # those of C may call a slow function, and depend on the compiler
+        return Call(f"adjoint_{'times' if operator == '*' else 'over'}_{dtype.name}", (left, right), dtype)
     if dtype.is_integer:
         if isinstance(left, Integer) and isinstance(right, Integer) and operator in _FOLDED:
             return Integer(wrapped(_FOLDED[operator](left.value, right.value), dtype), dtype)

@@ -18,6 +18,7 @@ from adjoint.ir.kernel.c_ast import (
     Name,
     Operand,
     Real,
+    complex_of,
     literal,
     not_equal,
     select,
@@ -25,16 +26,22 @@ from adjoint.ir.kernel.c_ast import (
 )
 from adjoint.ir.types import BF16, BOOL, F16, F32, U8, DType
 
-__all__ = ["cast", "lvalue_of", "stored", "widened"]
+__all__ = ["cast", "lvalue_of", "part_of", "stored", "widened"]
 
 
 def cast(x: Operand, dtype: DType) -> Expr:
     """Return `x` as `dtype`, by C's rules: floats are truncated to integers, and the caller must rule out values out of range.
 
     To bool: whether it is not zero.  To f16 or bf16: rounded to it, and still a float, as those are computed in f32.
+    From a complex dtype to another kind: the real part.
     """
     if not isinstance(x, Expr):
         return literal(x, dtype)
+    if x.dtype.is_complex and dtype is not x.dtype:
+        first, second = part_of(x, "real"), part_of(x, "imag")
+        return complex_of(cast(first, dtype.part), cast(second, dtype.part), dtype) if dtype.is_complex else cast(first, dtype)
+    if dtype.is_complex and dtype is not x.dtype:
+        return complex_of(cast(x, dtype.part), Real(0.0, dtype.part), dtype)
     if dtype is F16 or dtype is BF16:
         return widened(_narrowed_float(cast(x, F32), dtype))
     if dtype is x.dtype:
@@ -51,6 +58,14 @@ def cast(x: Operand, dtype: DType) -> Expr:
         if dtype.is_integer:
             return Integer(wrapped(x.value, dtype), dtype)
     return CastTo(x, dtype)
+
+
+def part_of(x: Expr, part: str) -> Expr:
+    """Return a part of a complex number.
+
+    part  "real" or "imag"
+    """
+    return Call(f"adjoint_{part}_{x.dtype.name}", (x,), x.dtype.part)
 
 
 _WIDEN: Final = {F16: "adjoint_f32_of_f16", BF16: "adjoint_f32_of_bf16"}

@@ -30,6 +30,7 @@ from adjoint.ir.kernel.c_ast import (
     Statement,
     While,
     both,
+    complex_of,
     either,
     equal,
     expression,
@@ -44,7 +45,7 @@ from adjoint.ir.kernel.c_ast import (
     not_equal,
     select,
 )
-from adjoint.ir.kernel.conversion import cast, lvalue_of, stored
+from adjoint.ir.kernel.conversion import cast, lvalue_of, part_of, stored
 from adjoint.ir.kernel.names import KEYWORDS, identifier
 from adjoint.ir.kernel.operands import Buffer, LocalArray
 from adjoint.ir.kernel.sizes import Size
@@ -312,6 +313,8 @@ class Kernel:
     negation = staticmethod(negation)
     select = staticmethod(select)
     cast = staticmethod(cast)
+    complex_of = staticmethod(complex_of)
+    part_of = staticmethod(part_of)
     literal = staticmethod(literal)
     minimum_of = staticmethod(minimum_of)
     maximum_of = staticmethod(maximum_of)
@@ -412,6 +415,8 @@ class Kernel:
         if first is None and dtype is None:
             raise TypeError(f"{function}: the dtype of the value is not known")
         kind = first.dtype if first is not None else I64
+        if kind.is_complex and not function.startswith("adjoint_"):
+            return self._of_complex(function, values, kind, dtype)
         if function in TESTS:
             return Binary("!=", Call(function, values, I32), Integer(0, I32), BOOL)
         if function.startswith("adjoint_"):
@@ -423,6 +428,10 @@ class Kernel:
                 raise TypeError(f"{function} needs floats, not {kind.name}")
             return Call(function + "f" if kind.size == 4 else function, values, dtype or kind)
         return Call(f"adjoint_{function}_{kind.name}", values, dtype or kind)
+
+    def _of_complex(self, function: str, values: tuple[Expr, ...], kind: DType, dtype: DType | None) -> Expr:
+        call = Call(f"adjoint_{function}_{kind.name}", values, I32 if function in TESTS else dtype or kind)
+        return Binary("!=", call, Integer(0, I32), BOOL) if function in TESTS else call
 
     def run(self, function: str, *arguments: Operand | Buffer | LocalArray) -> None:
         """Call a function for its effect.  Its name begins with `adjoint_`; buffers and `buffer.at(i)` are passed as pointers."""

@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjoint.ir.op import operation, sample
+from adjoint.ir.ops import complex_arithmetic
 from adjoint.ir.ops.elementwise import (
+    ALL_NUMBERS,
     ANY,
     F32_23,
     I32_23,
+    INEXACT,
     INTEGERS,
     NUMBERS,
     PLAIN_FORMS,
+    REAL,
     Array,
     Binary,
     Cotangents,
@@ -100,7 +104,7 @@ class Mul(Binary):
 
     x, y      T[s] and T[t], T any dtype, shapes that broadcast
     result    T[broadcast]
-    gradient  ct * y for x, ct * x for y, each summed over the axes along which it was broadcast
+    gradient  ct * conj(y) for x, ct * conj(x) for y, each summed over the axes along which it was broadcast
     errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
     """
 
@@ -111,14 +115,14 @@ class Mul(Binary):
     samples = (*smooth_binary(), *on_integers(2, I32, U8, BOOL))
 
     def reference(self, x: Array, y: Array) -> Array:
-        return x * y
+        return complex_arithmetic.complex_product(x, y) if x.dtype.kind == "c" else x * y
 
     def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
         return x & y if x.dtype is BOOL else x * y
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         x, y = node.operands
-        return b.unbroadcast(b.mul(ct, y), to=x.type), b.unbroadcast(b.mul(ct, x), to=y.type)
+        return b.unbroadcast(b.mul(ct, b.conj(y)), to=x.type), b.unbroadcast(b.mul(ct, b.conj(x)), to=y.type)
 
 
 @operation
@@ -155,25 +159,26 @@ class MulNoNan(Binary):
 class Div(Binary):
     """x / y, as IEEE 754 says: x / 0 is infinite or NaN.
 
-    x, y      T[s] and T[t], T a floating point type, shapes that broadcast
+    x, y      T[s] and T[t], T a floating point or complex type, shapes that broadcast
     result    T[broadcast]
-    gradient  ct / y for x, -(ct / y) * (x / y) for y, each summed over the axes along which it was broadcast
-    errors    TypeError: dtypes differ or are not floating point; ValueError: shapes do not broadcast
+    gradient  ct / conj(y) for x, -(ct / conj(y)) * conj(x / y) for y, each summed over the axes along which it was broadcast
+    errors    TypeError: dtypes differ or are neither floating point nor complex; ValueError: shapes do not broadcast
     """
 
+    accepts = INEXACT
     pack = "arithmetic"
     samples = smooth_binary((-2.0, 2.0), (0.5, 2.0))
 
     def reference(self, x: Array, y: Array) -> Array:
-        return x / y
+        return complex_arithmetic.complex_quotient(x, y) if x.dtype.kind == "c" else x / y
 
     def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
         return x / y
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         x, y = node.operands
-        dx = b.div(ct, y)
-        dy = b.neg(b.mul(dx, node.result))
+        dx = b.div(ct, b.conj(y))
+        dy = b.neg(b.mul(dx, b.conj(node.result)))
         return b.unbroadcast(dx, to=x.type), b.unbroadcast(dy, to=y.type)
 
 
@@ -193,7 +198,7 @@ class FloorDiv(Binary):
         Public("floor_divide(input, other)", methods="floor_divide floor_divide_"),
         Public("floor_div(x, y)", functions="floordiv tensor_floordiv", methods="", primitives=""),
     )
-    accepts = ANY
+    accepts = REAL
     cost = 8
     cuts = "floor_div is piecewise constant"
     samples = (
@@ -255,7 +260,7 @@ class Mod(Binary):
         Public("mod(x, y)", functions="tensor_mod", methods="", primitives=""),
         Public("floor_mod(x, y)", functions="floormod", methods="", primitives="FloorMod"),
     )
-    accepts = ANY
+    accepts = REAL
     cost = 8
     samples = (
         *_SAMPLES_OF_REMAINDERS,
@@ -295,7 +300,7 @@ class Fmod(Binary):
     errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
     """
 
-    accepts = ANY
+    accepts = REAL
     cost = 8
     samples = (
         *_SAMPLES_OF_REMAINDERS,
@@ -382,7 +387,7 @@ class Neg(Unary):
     """
 
     public = Public("neg(input)", functions="negative", methods="neg negative")
-    accepts = NUMBERS
+    accepts = ALL_NUMBERS
     pack = "arithmetic"
     samples = (*smooth_unary(), *on_integers(1, I32, U8))
 
@@ -407,7 +412,7 @@ class Abs(Unary):
     """
 
     public = Public("abs(input)", functions="absolute", methods="abs absolute")
-    accepts = ANY
+    accepts = REAL
     pack = "arithmetic"
     samples = (
         *smooth_unary((0.5, 2.0), (-2.0, -0.5)),
@@ -580,7 +585,7 @@ class Maximum(Binary):
     """
 
     public = Public("maximum(input, other)")
-    accepts = ANY
+    accepts = REAL
     beyond = "nearest"
     pack = "compare"
     forms = PLAIN_FORMS
@@ -616,7 +621,7 @@ class Minimum(Binary):
     """
 
     public = Public("minimum(input, other)")
-    accepts = ANY
+    accepts = REAL
     beyond = "nearest"
     pack = "compare"
     forms = PLAIN_FORMS

@@ -12,6 +12,7 @@ from adjoint.ir.ops.elementwise import (
     ANY,
     F32_23,
     PLAIN_FORMS,
+    REAL,
     Array,
     Binary,
     Unary,
@@ -32,7 +33,7 @@ __all__ = [
 class Comparison(Binary):
     """A comparison of numbers: the result is a bool, without gradient."""
 
-    accepts = ANY
+    accepts = REAL
     forms = PLAIN_FORMS
     yields = BOOL
     samples = (
@@ -49,7 +50,7 @@ class Comparison(Binary):
 class Less(Comparison):
     """x < y; false where one is NaN.
 
-    x, y      T[s] and T[t], any dtype, shapes that broadcast
+    x, y      T[s] and T[t], any dtype but a complex one, shapes that broadcast
     result    bool[broadcast]
     gradient  none: piecewise constant
     errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
@@ -70,7 +71,7 @@ class Less(Comparison):
 class LessEqual(Comparison):
     """x <= y; false where one is NaN.
 
-    x, y      T[s] and T[t], any dtype, shapes that broadcast
+    x, y      T[s] and T[t], any dtype but a complex one, shapes that broadcast
     result    bool[broadcast]
     gradient  none: piecewise constant
     errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
@@ -91,7 +92,7 @@ class LessEqual(Comparison):
 class Greater(Comparison):
     """x > y; false where one is NaN.
 
-    x, y      T[s] and T[t], any dtype, shapes that broadcast
+    x, y      T[s] and T[t], any dtype but a complex one, shapes that broadcast
     result    bool[broadcast]
     gradient  none: piecewise constant
     errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
@@ -112,7 +113,7 @@ class Greater(Comparison):
 class GreaterEqual(Comparison):
     """x >= y; false where one is NaN.
 
-    x, y      T[s] and T[t], any dtype, shapes that broadcast
+    x, y      T[s] and T[t], any dtype but a complex one, shapes that broadcast
     result    bool[broadcast]
     gradient  none: piecewise constant
     errors    TypeError: dtypes differ; ValueError: shapes do not broadcast
@@ -140,6 +141,7 @@ class Equal(Comparison):
     """
 
     public = Public("equal(input, other)", functions="eq", methods="equal eq")
+    accepts = ANY
     cuts = "equal is piecewise constant"
     pack = "compare"
 
@@ -161,6 +163,7 @@ class NotEqual(Comparison):
     """
 
     public = Public("not_equal(input, other)", functions="ne", methods="not_equal ne")
+    accepts = ANY
     cuts = "not_equal is piecewise constant"
     pack = "compare"
 
@@ -174,7 +177,7 @@ class NotEqual(Comparison):
 class Inspection(Unary):
     """A test of each number: the result is a bool, without gradient."""
 
-    accepts = ANY
+    accepts = REAL
     yields = BOOL
     samples = (
         sample(tensor(F32, (5,)), values={0: [0.0, math.nan, math.inf, -math.inf, 1.0]}, smooth=False, note="a step"),
@@ -187,7 +190,7 @@ class Inspection(Unary):
 class IsNan(Inspection):
     """Whether x is NaN; an integer or a bool never is.
 
-    x         T[s], T any dtype
+    x         T[s], T any dtype but a complex one
     result    bool[s]
     gradient  none: piecewise constant
     errors    none
@@ -208,7 +211,7 @@ class IsNan(Inspection):
 class IsInf(Inspection):
     """Whether x is infinite; an integer or a bool never is.
 
-    x         T[s], T any dtype
+    x         T[s], T any dtype but a complex one
     result    bool[s]
     gradient  none: piecewise constant
     errors    none
@@ -229,7 +232,7 @@ class IsInf(Inspection):
 class IsFinite(Inspection):
     """Whether x is neither infinite nor NaN; an integer or a bool always is.
 
-    x         T[s], T any dtype
+    x         T[s], T any dtype but a complex one
     result    bool[s]
     gradient  none: piecewise constant
     errors    none

@@ -108,11 +108,11 @@ class Cast(Unary):
 
     To bool: whether it is not 0.  Float to integer: truncated toward zero, saturated at the ends of the range, 0 for NaN.
     Integer to a narrower integer: wrapped.  To a float: rounded to nearest, ties to even; to a two-byte float by way of
-    float32.
+    float32.  Complex to another kind: the real part; to complex from another kind: with the imaginary part 0.
 
     x         T[s], any dtype
     result    to[s]
-    gradient  ct cast back to T; none from a float to an integer or bool, which is piecewise constant
+    gradient  ct cast back to T; none from a float or complex type to an integer or bool, which is piecewise constant
     errors    TypeError: not a tensor
     """
 
@@ -143,6 +143,8 @@ class Cast(Unary):
         return super().infer(*operands).with_dtype(self.to)
 
     def reference(self, x: Array) -> Array:
+        if x.dtype.kind == "c" and not self.to.is_complex:
+            x = x.real
         if self.to is BOOL:
             return x != 0
         if x.dtype.kind == "f" and self.to.is_integer:
@@ -150,6 +152,8 @@ class Cast(Unary):
         return x.astype(self.to.compute.array)
 
     def scalar(self, k: Kernel, x: Expr) -> Expr:
+        if x.dtype.is_complex and not self.to.is_complex:
+            x = k.let(k.part_of(x, "real"), "real")
         if not (x.dtype.is_float and self.to.is_integer):
             return k.cast(x, self.to.compute)
         ends = np.iinfo(self.to.array)
@@ -161,7 +165,7 @@ class Cast(Unary):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         source = dtype_of(node.operands[0])
-        if source.is_float and not self.to.is_float:
+        if source.is_inexact and not self.to.is_inexact:
             return (None,)
         return (b.cast(ct, to=source),)
 
@@ -227,7 +231,7 @@ class Examples(_Alias):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         dtype = tensor_type(node.result).dtype
-        return (b.add(ct, b.constant(0.0 if dtype.is_float else 0, dtype)),)
+        return (b.add(ct, b.constant(literal(0, dtype), dtype)),)
 
 
 @operation

@@ -19,7 +19,7 @@ import numpy as np
 from adjoint.ir.op import Op, Sample, mistake, sample
 from adjoint.ir.ops import batching
 from adjoint.ir.ops.loops import broadcast_access, emit_map
-from adjoint.ir.types import BOOL, F32, F64, FLOATS, I32, INTEGERS, DType, TensorType, broadcast_shapes, tensor
+from adjoint.ir.types import BOOL, COMPLEX, F32, F64, FLOATS, I32, INTEGERS, DType, TensorType, broadcast_shapes, tensor
 
 if TYPE_CHECKING:
     from adjoint.ir.core import Atom
@@ -31,7 +31,10 @@ Array = np.ndarray[Any, Any]
 Cotangents = Sequence["Atom | None"]
 
 NUMBERS = (*INTEGERS, *FLOATS)
-ANY = (BOOL, *NUMBERS)
+REAL = (BOOL, *NUMBERS)
+ANY = (*REAL, *COMPLEX)
+ALL_NUMBERS = (*NUMBERS, *COMPLEX)
+INEXACT = (*FLOATS, *COMPLEX)
 
 F32_23 = tensor(F32, (2, 3))
 I32_23 = tensor(I32, (2, 3))
@@ -139,8 +142,14 @@ def listed(dtypes: Sequence[DType]) -> str:
     match dtypes:
         case _ if dtypes == ANY:
             return "any dtype"
-        case _ if dtypes == NUMBERS:
+        case _ if dtypes == REAL:
+            return "any dtype but a complex one"
+        case _ if dtypes == ALL_NUMBERS:
             return "a number type"
+        case _ if dtypes == INEXACT:
+            return "a floating point or complex type"
+        case _ if dtypes == NUMBERS:
+            return "a real number type"
         case _ if dtypes == FLOATS:
             return "a floating point type"
         case _ if dtypes == INTEGERS:
@@ -189,4 +198,4 @@ def dtype_of(atom: Atom) -> DType:
 
 def literal(value: int, dtype: DType) -> int | float:
     """Return `value` as the Python number that a literal of `dtype` holds."""
-    return float(value) if dtype.is_float else value
+    return float(value) if dtype.is_inexact else value

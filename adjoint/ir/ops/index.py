@@ -25,6 +25,8 @@ OPS = {
         "all_reduce! reduce! all_gather! reduce_scatter! broadcast! all_to_all! barrier!",
     "comparison":
         "less less_equal greater greater_equal equal not_equal is_nan is_inf is_finite",
+    "complex":
+        "real_part imaginary_part conjugate complex_number",
     "composed":
         "hypot clip soft_shrink smooth_l1 huber",
     "control":
@@ -140,6 +142,8 @@ PACKS = {
         "sign maximum minimum less less_equal greater greater_equal equal not_equal is_nan is_inf is_finite select",
     "roots":
         "sqrt root_of_sum rsqrt floor ceil round",
+    "complex":
+        "real_part imaginary_part conjugate",
     "cast":
         "cast",
     "gather":

@@ -32,7 +32,7 @@ from adjoint.ir.kernel.operands import Buffer
 from adjoint.ir.op import Op, family, mistake, sample
 from adjoint.ir.ops import batching, trees
 from adjoint.ir.ops.loops import StridedAccess, emit_fill, emit_map, grain_of, known_length, row_major
-from adjoint.ir.types import BOOL, F32, F64, FLOATS, I32, I64, INTEGERS, Dim, DType, TensorType, tensor
+from adjoint.ir.types import BOOL, COMPLEX, F32, F64, FLOATS, I32, I64, INTEGERS, Dim, DType, TensorType, tensor
 
 if TYPE_CHECKING:
     from adjoint.ir.build import Builder
@@ -103,7 +103,7 @@ class Reduction(Op):
         """Return the C expression for what is combined of an element: by default the element itself."""
         return x
 
-    def neutral(self, dtype: DType) -> bool | int | float:
+    def neutral(self, dtype: DType) -> bool | int | float | complex:
         """Return the neutral element of the combination, in the dtype in which a result is computed."""
         raise NotImplementedError(f"{type(self).__name__}.neutral")
 
@@ -116,7 +116,7 @@ class Reduction(Op):
         """
         return total
 
-    def empty(self, dtype: DType) -> bool | int | float:
+    def empty(self, dtype: DType) -> bool | int | float | complex:
         """Return the result over no elements."""
         return self.neutral(dtype)
 
@@ -549,10 +549,14 @@ def _groups(shape: Sequence[int], axes: Sequence[int]) -> list[tuple[bool, int]]
 def _listed(dtypes: Sequence[DType]) -> str:
     match dtypes:
         case _ if dtypes == NUMBERS:
+            return "a real number type"
+        case _ if dtypes == (*NUMBERS, *COMPLEX):
             return "a number type"
         case _ if dtypes == FLOATS:
             return "a floating point type"
-        case _ if dtypes == (BOOL, *NUMBERS):
+        case _ if dtypes == (*FLOATS, *COMPLEX):
+            return "a floating point or complex type"
+        case _ if dtypes == (BOOL, *NUMBERS, *COMPLEX):
             return "any dtype"
         case _:
             return " or ".join(d.long_name for d in dtypes)

@@ -454,7 +454,7 @@ class Slice(ViewOp):
 
 
 def zero_of(dtype: DType) -> bool | int | float:
-    return False if dtype is BOOL else 0.0 if dtype.is_float else 0
+    return False if dtype is BOOL else 0.0 if dtype.is_inexact else 0
 
 
 class _Spread(Op):
@@ -565,7 +565,7 @@ class Pad(_Spread):
     @classmethod
     def pack_samples(cls, dtype: DType) -> Iterable[tuple[Op, tuple[TensorType, ...]]]:
         for low, high in (((0, 0), (0, 3)), ((0, 0), (2, 0)), ((0, 0, 1, 1), (0, 0, 1, 1))):
-            value = False if dtype is BOOL else 0.0 if dtype.is_float else 0
+            value = False if dtype is BOOL else 0.0 if dtype.is_inexact else 0
             yield cls(low, high, (0,) * len(low), value), (tensor(dtype, (2, 3, 4, 4)[: len(low)]),)
 
 

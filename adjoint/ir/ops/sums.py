@@ -10,8 +10,9 @@ import numpy as np
 
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import NotDifferentiable, Op, mistake, operation, sample
+from adjoint.ir.ops import complex_arithmetic
 from adjoint.ir.ops.reduce import F32_23, F32_2345, I32_23, NUMBERS, SHAPES, Reduction, kept_shape
-from adjoint.ir.types import BOOL, F32, F64, FLOATS, U8, DType, TensorType, tensor
+from adjoint.ir.types import BOOL, COMPLEX, F32, F64, FLOATS, U8, DType, TensorType, tensor
 
 if TYPE_CHECKING:
     from adjoint.ir.build import Builder
@@ -32,6 +33,16 @@ def _spread(b: Builder, ct: Atom, type_: TensorType, axes: tuple[int, ...]) -> A
     return kept if kept.type is type_ else b.broadcast(kept, to=type_)
 
 
+def _negative_zero(dtype: DType) -> float | complex:
+    """Return the number of a floating point or complex type that changes no other when it is added, not even 0 or -0."""
+    return complex(-0.0, -0.0) if dtype.is_complex else -0.0
+
+
+def _wide(dtype: np.dtype[Any]) -> Any:
+    """Return the dtype in which a reference adds and multiplies."""
+    return {"f": np.float64, "c": np.complex128}.get(dtype.kind, dtype)
+
+
 @operation
 class Sum(Reduction):
     """The sum over `axes`, 0 over nothing; for bools whether one is true.
@@ -42,7 +53,7 @@ class Sum(Reduction):
     errors    TypeError: not a tensor; ValueError: axes out of range or not sorted
     """
 
-    accepts = (BOOL, *NUMBERS)
+    accepts = (BOOL, *NUMBERS, *COMPLEX)
     lanes = "sum"
     samples = (
         *SHAPES,
@@ -58,8 +69,8 @@ class Sum(Reduction):
         sample(BOOL_23, axes=(1,), smooth=False, note="bools"),
     )
 
-    def neutral(self, dtype: DType) -> bool | int | float:
-        return False if dtype is BOOL else -0.0 if dtype.is_float else 0
+    def neutral(self, dtype: DType) -> bool | int | float | complex:
+        return False if dtype is BOOL else _negative_zero(dtype) if dtype.is_inexact else 0
 
     def empty(self, dtype: DType) -> bool | int | float:
         return False if dtype is BOOL else 0
@@ -70,8 +81,7 @@ class Sum(Reduction):
     def reference(self, x: Array) -> Array:
         if x.dtype.kind == "b":
             return np.any(x, axis=self.axes, keepdims=self.keepdims)
-        wide = np.float64 if x.dtype.kind == "f" else x.dtype
-        return np.sum(x, axis=self.axes, keepdims=self.keepdims, dtype=wide).astype(x.dtype)
+        return np.sum(x, axis=self.axes, keepdims=self.keepdims, dtype=_wide(x.dtype)).astype(x.dtype)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
@@ -149,13 +159,13 @@ class SumOfSquares(Reduction):
 class Mean(Reduction):
     """The sum over `axes` divided by the number of elements; NaN over nothing.
 
-    x         T[s], T a floating point type
+    x         T[s], T a floating point or complex type
     result    T[s without axes], the axes as 1 if keepdims
     gradient  ct / n for every element of its group of n
-    errors    TypeError: not floating point; ValueError: axes out of range or not sorted
+    errors    TypeError: neither floating point nor complex; ValueError: axes out of range or not sorted
     """
 
-    accepts = FLOATS
+    accepts = (*FLOATS, *COMPLEX)
     lanes = "sum"
     samples = (
         *SHAPES,
@@ -164,21 +174,30 @@ class Mean(Reduction):
         sample(tensor(F32, (0, 3)), axes=(0,), smooth=False, note="NaN: the mean of nothing"),
     )
 
-    def neutral(self, dtype: DType) -> float:
-        return -0.0
+    def neutral(self, dtype: DType) -> float | complex:
+        return _negative_zero(dtype)
 
-    def empty(self, dtype: DType) -> float:
-        return math.nan
+    def empty(self, dtype: DType) -> float | complex:
+        return complex(math.nan, math.nan) if dtype.is_complex else math.nan
 
     def combined(self, k: Kernel, a: Expr, b: Expr) -> Expr:
         return a + b
 
     def finished(self, k: Kernel, total: Expr, count: Expr | None) -> Expr:
-        return total if count is None else total / k.cast(count, total.dtype)
+        if count is None:
+            return total
+        if not total.dtype.is_complex:
+            return total / k.cast(count, total.dtype)
+        total = k.let(total, "total")
+        real, imag = (k.part_of(total, part) / k.cast(count, total.dtype.part) for part in ("real", "imag"))
+        return k.complex_of(real, imag, total.dtype)
 
     def reference(self, x: Array) -> Array:
-        total = np.sum(x, axis=self.axes, keepdims=self.keepdims, dtype=np.float64)
-        return (total / np.float64(math.prod(x.shape[axis] for axis in self.axes))).astype(x.dtype)
+        total = np.sum(x, axis=self.axes, keepdims=self.keepdims, dtype=_wide(x.dtype))
+        count = np.float64(math.prod(x.shape[axis] for axis in self.axes))
+        if x.dtype.kind == "c":
+            return complex_arithmetic.complex_number(total.real / count, total.imag / count).astype(x.dtype)
+        return (total / count).astype(x.dtype)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
@@ -199,11 +218,12 @@ class Prod(Reduction):
 
     x         T[s], T a number type
     result    T[s without axes], the axes as 1 if keepdims
-    gradient  ct times the product of the other elements of the group, right where elements are 0; it is built as the
+    gradient  ct times the conjugate of the product of the other elements of the group, right where elements are 0; it is built as the
               gradient of a balanced tree of products, so it has gradients of any order
     errors    TypeError: not numbers; ValueError: axes out of range or not sorted
     """
 
+    accepts = (*NUMBERS, *COMPLEX)
     pack = ""
     samples = (
         *SHAPES,
@@ -221,8 +241,7 @@ class Prod(Reduction):
         return a * b
 
     def reference(self, x: Array) -> Array:
-        wide = np.float64 if x.dtype.kind == "f" else x.dtype
-        return np.prod(x, axis=self.axes, keepdims=self.keepdims, dtype=wide).astype(x.dtype)
+        return np.prod(x, axis=self.axes, keepdims=self.keepdims, dtype=_wide(x.dtype)).astype(x.dtype)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
@@ -243,13 +262,13 @@ class Prod(Reduction):
         while count > 1:
             half = (count + 1) // 2
             if count % 2:
-                product = _padded(b, product, one=1.0 if dtype.is_float else 1)
+                product = _padded(b, product, one=1.0 if dtype.is_inexact else 1)
             left, right = _part(b, product, 0, half), _part(b, product, half, 2 * half)
             halves.append((left, right, count))
             product, count = b.mul(left, right), half
         cotangent = b.reshape(ct, to=tensor(dtype, (*shape, 1)))
         for left, right, count in reversed(halves):
-            cotangent = b.concat(b.mul(cotangent, right), b.mul(cotangent, left), axis=len(shape))
+            cotangent = b.concat(b.mul(cotangent, b.conj(right)), b.mul(cotangent, b.conj(left)), axis=len(shape))
             cotangent = _part(b, cotangent, 0, count)
         back = b.reshape(cotangent, to=moved.type)
         return (b.transpose(back, permutation=tuple(permutation.index(axis) for axis in range(type_.rank))),)

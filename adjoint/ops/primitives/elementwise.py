@@ -13,8 +13,8 @@ from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = [
     "AccumulateNV2", "AddN", "Addcdiv", "Addcmul", "ApproximateEqual", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Cast", "CheckNumerics",
-    "Conj", "Depend", "Div", "DivNoNan", "Eps", "Fmax", "Fmin", "Gcd", "Heaviside", "Hypot", "Identity", "IdentityN", "Imag", "Inv",
-    "Invert", "IsClose", "Lcm", "LeftShift", "Lerp", "LogicalAnd", "LogicalOr", "Logit", "MaskedFill", "Mod", "NanToNum", "Real",
+    "Complex", "Conj", "Depend", "Div", "DivNoNan", "Eps", "Fmax", "Fmin", "Gcd", "Heaviside", "Hypot", "Identity", "IdentityN", "Imag",
+    "Inv", "Invert", "IsClose", "Lcm", "LeftShift", "Lerp", "LogicalAnd", "LogicalOr", "Logit", "MaskedFill", "Mod", "NanToNum", "Real",
     "RealDiv", "Reciprocal", "RightShift", "Rint", "Round", "Select", "SquareSumAll", "SquaredDifference", "StopGradient", "Trunc",
     "TruncateDiv", "TruncateMod", "Xdivy", "Xlogy",
 ]
@@ -218,6 +218,7 @@ class NanToNum(Primitive):
 Real = plain("Real", floats.real)
 Imag = plain("Imag", floats.imag)
 Conj = plain("Conj", floats.conj)
+Complex = plain("Complex", floats.complex_of)
 AccumulateNV2 = plain("AccumulateNV2", arithmetic.accumulate_n)
 
 

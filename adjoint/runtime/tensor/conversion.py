@@ -18,7 +18,7 @@ import numpy as np
 from adjoint.foundation.diagnostics import integer_text
 from adjoint.ir.op import Op
 from adjoint.ir.storage import from_compute
-from adjoint.ir.types import BF16, BOOL, DTYPES, F32, F64, I32, I64, U64, DType
+from adjoint.ir.types import BF16, BOOL, C128, DTYPES, F32, F64, I32, I64, U64, DType
 
 __all__ = ["array_from", "dtype_argument", "dtype_of_array", "dtype_of_lists", "number_array", "numpy_dtype", "out_of_range"]
 
@@ -44,7 +44,7 @@ def dtype_argument(dtype: Any) -> DType:
     """Return a DType from a user's argument: a DType, its name, a NumPy dtype, or a Python type."""
     if isinstance(dtype, DType):
         return dtype
-    python = {bool: BOOL, int: I64, float: F64}
+    python = {bool: BOOL, int: I64, float: F64, complex: C128}
     if isinstance(dtype, type) and dtype in python:
         return python[dtype]
     if isinstance(dtype, str):
@@ -90,10 +90,12 @@ def array_from(data: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], DT
                 raise out_of_range("Tensor", data, "Int64 and UInt64")
             found = U64
         if dtype is not None:
-            cut = isinstance(data, float) and not dtype.is_float
+            cut = isinstance(data, float) and not dtype.is_inexact
             return number_array(_cut(data, dtype) if cut else data, dtype), dtype
         with np.errstate(over="ignore"):  # beyond Float32 it is infinite
             array = np.asarray(data, found.array)
+    elif isinstance(data, complex):
+        array, found = np.asarray(data), C128
     elif isinstance(data, (list, tuple)):
         plain = _without_tensors(data)
         try:
@@ -118,7 +120,7 @@ def array_from(data: Any, dtype: DType | None) -> tuple[np.ndarray[Any, Any], DT
 
 def _converted(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
     with np.errstate(all="ignore"):
-        return from_compute(array.astype(dtype.compute.array), dtype)
+        return from_compute((array if dtype.is_complex else array.real).astype(dtype.compute.array), dtype)
 
 
 def _cut(number: float, dtype: DType) -> int:
@@ -161,7 +163,7 @@ def _of_large_integers(data: Any, array: np.ndarray[Any, Any], dtype: DType | No
     for item in items:
         if isinstance(item, (np.ndarray, np.generic)):
             dtype_of_array(item)
-        elif not isinstance(item, (bool, int, float)):
+        elif not isinstance(item, (bool, int, float, complex)):
             raise TypeError(f"For 'Tensor', the data must be numbers, but got {item!r} of type {type(item).__name__}.")
     large = max((item for item in items if isinstance(item, int)), key=abs)
     if not (dtype.is_float if dtype is not None else any(isinstance(item, float) for item in items)):
@@ -181,12 +183,15 @@ def _items(data: Any) -> Iterator[Any]:
             yield item
 
 
-def number_array(value: bool | int | float, dtype: DType) -> np.ndarray[Any, Any]:
+def number_array(value: bool | int | float | complex, dtype: DType) -> np.ndarray[Any, Any]:
     """Convert a Python number to a 0-d array in storage form (see the module).  An integer keeps only the low bits that fit `dtype`.
 
-    RuntimeError for an integer of more than 64 bits; TypeError for a float if `dtype` is an integer dtype.
+    RuntimeError for an integer of more than 64 bits; TypeError for a float if `dtype` is an integer dtype, and for a complex number if it
+    is not complex.
     """
-    if dtype.is_float:
+    if isinstance(value, (complex, np.complexfloating)) and not dtype.is_complex:
+        raise TypeError(f"For 'Tensor', {value!r} is a complex number, but a {dtype} is needed.")
+    if dtype.is_inexact:
         try:
             with np.errstate(over="ignore"):
                 # An integer of 64 bits is rounded once, not by way of a double.

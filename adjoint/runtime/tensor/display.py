@@ -1,8 +1,9 @@
 """Tensors as text, as MindSpore writes them: `str` is NumPy's, `repr` has its own rules.
 
 In a `repr` every number has the width of the widest that is shown; floats are `%.8e` (`%.4e` in float16) with a blank for the sign,
-bfloat16 is `%g`.  A vector has a line break after every 12 floats or bools or 24 integers, after its last element too, and omits its middle
-above 1000 elements; with more dimensions every dimension above 6 omits its middle.
+bfloat16 is `%g`, and so are both parts of complex numbers, which have no common width.  A vector has a line break after every 12 floats
+or bools or 24 others, after its last element too, and omits its middle above 1000 elements; with more dimensions every dimension above 6
+omits its middle.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ def represented(type_: TensorType, array: Array) -> str:
     """Return `repr(tensor)`, such as `Tensor(shape=[1], dtype=Float32, value= [ 2.00000000e+00])`."""
     head = f"Tensor(shape=[{', '.join(map(str, type_.shape))}], dtype={type_.dtype.long_name}, value="
     if type_.rank == 0:
+        if type_.dtype.is_complex:
+            return f"{head} {_number(type_)(array.item())})"
         return f"{head} {array.item():g})" if type_.dtype.is_float else f"{head} {array.item()})"
     start = " " if type_.rank == 1 else "\n"
     if array.size == 0:
@@ -48,18 +51,20 @@ def represented(type_: TensorType, array: Array) -> str:
             shown = np.take(shown, places, axis)
     number = _number(type_)
     texts = [number(v) for v in shown.reshape(-1).tolist()]
-    width = max(map(len, texts))
+    width = 0 if type_.dtype.is_complex else max(map(len, texts))
     if type_.dtype.is_float and type_.dtype is not BF16:
         # NaN and infinities are as wide as any number.
         width = max(width, 11 if type_.dtype is F16 else 15)
     cells = np.array([text.rjust(width) for text in texts], dtype=object).reshape(shown.shape)
     cut = tuple(size > limit for size in array.shape)
-    per_line = 24 if type_.dtype.is_integer else 12
+    per_line = 24 if type_.dtype.is_integer or type_.dtype.is_complex else 12
     return f"{head}{start}{_vector(cells, cut[-1], per_line) if type_.rank == 1 else _nested(cells, cut, 1)})"
 
 
 def _number(type_: TensorType) -> Callable[[Any], str]:
     """Return a function that formats one number."""
+    if type_.dtype.is_complex:
+        return lambda v: f"{v.real:g}{v.imag:+g}j"
     if not type_.dtype.is_float:
         return str
     if type_.dtype is BF16:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from adjoint.ir.types import BOOL, DTYPES, F64, I64, DType
+from adjoint.ir.types import BOOL, C128, DTYPES, F64, I64, DType
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["KINDS", "NamedKind", "TensorType", "accepts", "named_kind"]
@@ -73,7 +73,7 @@ KINDS = {kind.name: kind for kind in (
 )}
 """The kinds by name; a kind without types has no values here."""
 
-_PYTHON = {bool: BOOL, int: I64, float: F64}
+_PYTHON = {bool: BOOL, int: I64, float: F64, complex: C128}
 """The dtypes of Python numbers."""
 
 
@@ -88,7 +88,7 @@ def named_kind(name: str) -> NamedKind | DType | None:
 def accepts(kind: Any, value: Any) -> bool:
     """Return True if a value is of a kind; the kind may be a NamedKind, a Python type or a dtype.
 
-    A Python number counts as a value of the dtype Bool, Int64 or Float64.
+    A Python number counts as a value of the dtype Bool, Int64, Float64 or Complex128.
     """
     if isinstance(kind, DType):
         return _PYTHON.get(type(value)) is kind

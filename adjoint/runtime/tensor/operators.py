@@ -34,7 +34,7 @@ from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, constant
 
 __all__ = ["binary", "combined", "divided", "dtype_beside", "logical", "nearest_in", "promoted", "together"]
 
-Number = (bool, int, float, np.bool_, np.integer, np.floating)
+Number = (bool, int, float, complex, np.bool_, np.number)
 
 _ADD, _SUB, _MUL, _DIV, _FLOOR_DIV, _MOD, _POW = Add(), Sub(), Mul(), Div(), FloorDiv(), Mod(), Pow()
 _NEG, _ABS, _LOGICAL_NOT = Neg(), Abs(), LogicalNot()
@@ -107,7 +107,7 @@ def together(op: Any, *operands: Any) -> Tensor:
     dtypes = [x.type.dtype for x in given if isinstance(x, Tensor)]
     if not dtypes:
         raise mistake(op, op.takes[0], "a Tensor, since no other operand is one", given[0], TypeError)
-    if not any(dtype.is_float for dtype in dtypes) and I64 not in op.accepts:
+    if not any(dtype.is_inexact for dtype in dtypes) and I64 not in op.accepts:
         given = [_as_dtype(x, F32) if isinstance(x, Tensor) else x for x in given]
     if len(given) == 2 and isinstance(op, Elementwise):
         return binary(op, *given)
@@ -158,7 +158,7 @@ def _with_run_time_number(op: Elementwise, a: Any, b: Any, compute: Callable[[Te
 def promoted(op: Elementwise, a: Any, b: Any) -> tuple[Tensor, Tensor]:
     """Return both operands as tensors of the dtype in which `op` is computed.  Their numbers must be known, not only when a graph runs."""
     if isinstance(a, Tensor):
-        if isinstance(b, (float, int)):
+        if isinstance(b, (float, int, complex)):
             return _beside(op, a, b)
         if isinstance(b, Tensor):
             if a.dtype is b.dtype:
@@ -192,9 +192,9 @@ Refillable("numbers beside tensors", lambda: len(_numbers) * _NUMBER, _numbers.c
 Refillable("numbers beside types", lambda: len(_beside_types) * _NUMBER, _beside_types.clear)
 
 
-def _beside(op: Elementwise, x: Tensor, number: bool | int | float) -> tuple[Tensor, Tensor]:
+def _beside(op: Elementwise, x: Tensor, number: bool | int | float | complex) -> tuple[Tensor, Tensor]:
     """Convert a number that stands next to a tensor `x` in an operator; return both as tensors of the dtype in which `op` is computed."""
-    key = (op.__class__, x.type.dtype, number.__class__, number or repr(number))
+    key = (op.__class__, x.type.dtype, number.__class__, repr(number) if number.__class__ is complex else number or repr(number))
     found = _numbers.get(key)
     if found is None:
         if len(_numbers) > 512:
@@ -211,10 +211,10 @@ def _beside(op: Elementwise, x: Tensor, number: bool | int | float) -> tuple[Ten
     return x, found
 
 
-def _number_beside(op: Elementwise, x: Tensor, number: bool | int | float) -> Tensor:
+def _number_beside(op: Elementwise, x: Tensor, number: bool | int | float | complex) -> Tensor:
     own = dtype_beside(op, x)
     dtype = working_dtype(own, number, exact=op.beyond == "exact", compares=op.yields is BOOL)
-    if isinstance(number, int) and not own.is_float:
+    if isinstance(number, int) and not own.is_inexact:
         if op.beyond == "nearest":
             number = nearest(dtype, number)
         elif not -(2**63) <= number < (2**64 if own is U64 else 2**63):
@@ -240,7 +240,7 @@ def nearest_in(dtype: DType, number: Any) -> Tensor:
 def dtype_beside(op: Elementwise, x: Tensor) -> DType:
     """Return the dtype that a tensor counts as next to a number: Float32 for integers and bools in a division, otherwise its own."""
     dtype = x.type.dtype
-    return F32 if isinstance(op, Div) and not dtype.is_float else dtype
+    return F32 if isinstance(op, Div) and not dtype.is_inexact else dtype
 
 
 def _narrowed(op: Elementwise, a: Any, b: Any, result: Tensor) -> Tensor:
@@ -255,13 +255,13 @@ def _narrowed(op: Elementwise, a: Any, b: Any, result: Tensor) -> Tensor:
 def divided(a: Any, b: Any) -> Tensor:
     """Return the quotient `a / b`; integers and bools are divided as Float32."""
     x = a if isinstance(a, Tensor) else b
-    if isinstance(x, Tensor) and x.type.dtype.is_float:  # so both become floats
+    if isinstance(x, Tensor) and x.type.dtype.is_inexact:  # so both become floats or complex
         return binary(_DIV, a, b)
     return combined(_DIV, a, b, _quotient)
 
 
 def _quotient(a: Tensor, b: Tensor) -> Tensor:
-    return binary(_DIV, a, b) if a.dtype.is_float else binary(_DIV, _as_dtype(a, F32), _as_dtype(b, F32))
+    return binary(_DIV, a, b) if a.dtype.is_inexact else binary(_DIV, _as_dtype(a, F32), _as_dtype(b, F32))
 
 
 def logical(on_bool: Op, on_integers: Elementwise, a: Any, b: Any) -> Tensor:

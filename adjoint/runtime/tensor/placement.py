@@ -59,10 +59,6 @@ class Placement:
         """Store a mark for MindSpore's scripts, without effect."""
         self.__dict__["_init_flag"] = bool(value)
 
-    def is_complex(self) -> bool:
-        """Return False: tensors of complex numbers are not here."""
-        return False
-
     def is_pinned(self) -> bool:
         """Return False: memory is pinned for the transfer to other devices."""
         return False

@@ -580,9 +580,9 @@ _CONSTANT = 500
 Refillable("constants", lambda: len(_constants) * _CONSTANT, _constants.clear)
 
 
-def constant(value: bool | int | float, dtype: DType) -> Tensor:
+def constant(value: bool | int | float | complex, dtype: DType) -> Tensor:
     """Return a 0-d tensor with a Python number.  Equal constants are one tensor, so that those of a loop are made once."""
-    key = (value, value.__class__, dtype, str(value) if value == 0 else "")
+    key = (value, value.__class__, dtype, str(value) if value == 0 or value.__class__ is complex else "")
     found = _constants.get(key)
     if found is None:
         if len(_constants) > 512:
