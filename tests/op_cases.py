@@ -13,8 +13,7 @@ from adjoint.codegen import compile as compiling
 from adjoint.codegen.compile import KernelCache
 from adjoint.codegen.emit import KernelText
 from adjoint.ir.op import registry
-from adjoint.ir.types import BF16, F16, F32, F64, DType
-from adjoint.testing.cases import Array, Case, case_of, has_floats, reference, samples_of, stored
+from adjoint.testing.cases import Array, Case, case_of, dtypes_of, has_floats, reference, samples_of, stored
 from adjoint.testing.kernels import GUARD, Memory, kernel_text, lowered_cases
 
 __all__ = [
@@ -27,15 +26,11 @@ assert _ops
 
 @functools.cache
 def cases() -> tuple[Case, ...]:
-    """Return every sample of every op (see `samples_of`): in float32 and float64, the first also in the two-byte floats, others
-    unchanged."""
+    """Return every sample of every op (see `samples_of`): in the dtypes of `dtypes_of`."""
     found: list[Case] = []
     for op_name, op_class in registry().items():
         for position, sample in enumerate(samples_of(op_class)):
-            dtypes: Iterable[DType] = (F32,)
-            if has_floats(sample):
-                dtypes = (F32, F64, F16, BF16) if position == 0 else (F32, F64)
-            for dtype in dtypes:
+            for dtype in dtypes_of(sample, position):
                 case = case_of(op_class, sample, dtype, f"{op_name}-{position}")
                 if case is not None:
                     found.append(case)

@@ -224,7 +224,7 @@ def test_not_a_number_spreads_as_in_the_reference(name: str, special: float, ker
 def expected_of(case: Case, arrays: Sequence[Array]) -> list[Array]:
     """Return what the kernel should compute, before rounding to storage: by the reference, in float64 where C may differ."""
     inexact = case.op.name in RELATIVE or stated_ulps(case) > 0
-    return reference(case, arrays, wide=inexact and not any(t.dtype is F64 for t in case.types))
+    return reference(case, arrays, wide=inexact and not any(t.dtype.part is F64 for t in case.types))
 
 
 @cache
@@ -242,7 +242,7 @@ def sizes_of(case: Case, operands: Sequence[Array]) -> list[Array | None]:
     """Return for each result of an op that sums the sums of the absolute values of its terms; None for other ops."""
     if case.op.name not in SUMS:
         return [None] * len(case.results)
-    absolute = [from_compute(np.abs(to_compute(x, t.dtype)), t.dtype) if t.dtype.is_float else x
+    absolute = [from_compute(np.abs(to_compute(x, t.dtype)) * (1 + 1j if t.dtype.is_complex else 1), t.dtype) if t.dtype.is_inexact else x
                 for x, t in zip(operands, case.types, strict=True)]
     return list(expected_of(case, absolute))
 
@@ -263,7 +263,7 @@ def assert_agree(
 def assert_close(case: Case, one: Any, two: Any, units: float) -> None:
     a, b = np.asarray(one), np.asarray(two)
     assert a.dtype == b.dtype and a.shape == b.shape, case.name
-    if a.dtype.kind != "f":
+    if a.dtype.kind not in "fc":
         assert np.array_equal(a, b), case.name
         return
     scale = np.max(np.abs(a[np.isfinite(a)]), initial=0.0)
@@ -287,7 +287,7 @@ def test_gradients_that_are_errors(name: str) -> None:
 @pytest.mark.parametrize("name", NUMERIC)
 def test_gradient_agrees_with_finite_differences(name: str) -> None:
     for case in gradient_cases(name):
-        floats = [i for i, type_ in enumerate(case.results) if type_.dtype is F64]
+        floats = [i for i, type_ in enumerate(case.results) if type_.dtype.part is F64]
         check_gradient(module_of(case), case, orders=2)
         if len(case.results) > 1:
             for i in floats:  # the others have no cotangent

@@ -60,8 +60,12 @@ def _one_term(bindings: Bindings) -> bool:
     """Return True if the matched matrix product adds up one term only, since its inner size is 1: it is a column times a row.
 
     bindings  the matches of the rule's letters; on True, letter `c` is added for the type of the column, and `r` for that of the row
+
+    A product of complex matrices has other bits than the products of elements: its parts are sums that begin with 0.
     """
     x, y = bindings["x"].type, bindings["y"].type
+    if x.dtype.is_complex:
+        return False
     *left, m, inner = x.shape
     *right, again, n = y.shape
     if bindings["a"]:

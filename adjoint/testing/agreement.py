@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.storage import from_compute, to_compute
-from adjoint.ir.types import BF16, F16, F32, F64, DType, TensorType
+from adjoint.ir.types import BF16, F16, F32, F64, DType, TensorType, tensor
 from adjoint.testing.cases import Array, Case
 
 __all__ = ["Tolerance", "assert_agree", "spacing"]
@@ -20,9 +21,10 @@ class Tolerance:
     """How far a kernel may be from the reference.
 
     ulps  units in the last place; twice as many in float64, where the reference itself is NumPy in float64
-    unit  whose last place it is.  "element": that of the element.  "largest": that of the largest element of the result, for ops that sum
-          or compose.  The sign of a zero is then not compared: it may depend on the processor, as that of a product that underflows and is
-          added to 0.  "sizes": the larger one of the element and of a given size, such as that of the operands, which may cancel
+    unit whose last place it is. "element": that of the element, of the larger part of a complex number. "largest": that of the largest
+          element of the result, for ops that sum or compose. The sign of a zero is then not compared: it may depend on the processor, as
+          that of a product that underflows and is added to 0. "sizes": the larger one of the element and of a given size, such as that of
+          the operands, which may cancel
     """
 
     ulps: float = 0.0
@@ -52,6 +54,9 @@ def assert_agree(
             f"{got[where]!r}, the reference {expected[where]!r}"
         )
 
+    if dtype.is_complex:
+        _assert_parts_agree(case, got, expected, type_, tolerance, operands, sizes)
+        return
     if not dtype.is_float:
         if np.any(wrong := got != expected):
             fail(wrong)
@@ -74,6 +79,24 @@ def assert_agree(
         near = np.abs(got.astype(np.float64) - expected.astype(np.float64)) <= allowed * unit.astype(np.float64)
         if np.any(wrong := ~(same | near) | zero):
             fail(wrong)
+
+
+def _assert_parts_agree(
+    case: Case, got: Array, expected: Array, type_: TensorType, tolerance: Tolerance, operands: Sequence[Array], sizes: Array | None
+) -> None:
+    """Compare complex numbers as tensors whose last axis has both parts.
+
+    A rounded product of complex numbers is within sqrt(5) units of the exact one, where a real one is within one: R. Brent, C. Percival and
+    P. Zimmermann, Error bounds on complex floating-point multiplication, Mathematics of Computation 76 (2007).
+    """
+    pairs = tensor(type_.dtype.part, (*type_.sizes, 2))
+    parts = [np.stack([x.real, x.imag], -1) for x in (got, expected)]
+    large = expected if sizes is None else sizes
+    size = np.maximum(np.abs(large.real), np.abs(large.imag))
+    unit = "sizes" if tolerance.unit == "element" else tolerance.unit
+    exact = tolerance.ulps == 0
+    assert_agree(case, parts[0], parts[1], pairs, tolerance if exact else Tolerance(math.sqrt(5.0) * tolerance.ulps, unit), (),
+                 None if exact else np.stack([size, size], -1))
 
 
 def spacing(array: Array, dtype: DType) -> Array:

@@ -15,14 +15,15 @@ from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Function, Module, Value
 from adjoint.ir.op import Op, Sample
+from adjoint.ir.ops.complex_arithmetic import complex_number
 from adjoint.ir.ops.elementwise import Elementwise
 from adjoint.ir.storage import from_compute, to_compute
-from adjoint.ir.types import BF16, F32, F64, FLOATS, DType, TensorType, tensor
+from adjoint.ir.types import BF16, C64, C128, COMPLEX, F16, F32, F64, FLOATS, DType, TensorType, tensor
 from adjoint.ir.verify import verify_module
 
 __all__ = [
-    "Array", "Case", "SHAPES", "case_of", "gradient_cases", "has_floats", "module_of", "reference", "samples_of", "special_arrays",
-    "special_values", "stored", "strided", "vector_cases",
+    "Array", "Case", "SHAPES", "case_of", "dtypes_of", "gradient_cases", "has_floats", "module_of", "reference", "samples_of",
+    "special_arrays", "special_values", "stored", "strided", "vector_cases",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -59,6 +60,8 @@ def drawn(rng: np.random.Generator, type_: TensorType, domain: tuple[float, floa
     dtype = type_.dtype
     if dtype.is_float:
         return stored(rng.uniform(low, high, type_.sizes), type_)
+    if dtype.is_complex:
+        return stored(complex_number(rng.uniform(low, high, type_.sizes), rng.uniform(low, high, type_.sizes)), type_)
     if dtype.kind == "b":
         return rng.integers(0, 2, type_.sizes).astype(bool)
     first = max(int(np.ceil(low)), 0) if dtype.kind == "u" else int(np.ceil(low))
@@ -66,22 +69,27 @@ def drawn(rng: np.random.Generator, type_: TensorType, domain: tuple[float, floa
 
 
 def reference(case: Case, arrays: Sequence[Array], wide: bool = False) -> list[Array]:
-    """Return the result of the op's reference before rounding to storage; `wide`: floats are computed in float64."""
+    """Return the result of the op's reference before rounding to storage; `wide`: floats are computed in float64, complex numbers in
+    complex128.
+    """
     operands = [to_compute(x, t.dtype) for x, t in zip(arrays, case.types, strict=True)]
     if wide:
-        operands = [x.astype(np.float64) if t.dtype.is_float else x for x, t in zip(operands, case.types, strict=True)]
+        widest = {"f": np.float64, "c": np.complex128}
+        operands = [x.astype(widest.get(t.dtype.kind, x.dtype)) for x, t in zip(operands, case.types, strict=True)]
     with np.errstate(all="ignore"):
         computed = case.op.reference(*operands)
     return list(computed) if len(case.results) != 1 else [computed]
 
 
 def case_of(op_class: type[Op], sample: Sample, dtype: DType, name: str) -> Case | None:
-    """Return the sample with its floats in `dtype`; None if the op does not accept them."""
+    """Return the sample with its floats in `dtype`, and complex numbers with parts of it; None if the op does not accept them."""
 
     def convert(value: Any) -> Any:
         match value:
             case TensorType() if value.dtype is F32:
                 return value.with_dtype(dtype)
+            case TensorType() if value.dtype is C64 and dtype.part is F64:
+                return value.with_dtype(C128)
             case tuple():
                 return tuple(map(convert, value))
             case _:
@@ -120,8 +128,20 @@ def shaped(sample: Sample, shapes: Sequence[tuple[int, ...]]) -> Sample:
 
 
 def has_floats(sample: Sample) -> bool:
-    """Return whether the sample's dtype may be replaced: it has an operand of float32."""
-    return any(isinstance(t, TensorType) and t.dtype is F32 for t in sample.operands)
+    """Return whether the sample's dtype may be replaced: it has an operand of float32 or complex64."""
+    return any(isinstance(t, TensorType) and t.dtype in (F32, C64) for t in sample.operands)
+
+
+def dtypes_of(sample: Sample, position: int) -> tuple[DType, ...]:
+    """Return the dtypes in which a sample is a case: float32 and float64, complex64, the first one also the two-byte floats.
+
+    position  of the sample among those of its op
+    """
+    if not has_floats(sample):
+        return (F32,)
+    if not any(isinstance(t, TensorType) and t.dtype is F32 for t in sample.operands):
+        return F32, F64
+    return (F32, F64, C64, *((F16, BF16) if position == 0 else ()))
 
 
 def strided(array: Array) -> Array:
@@ -145,21 +165,23 @@ def module_of(case: Case, *kept: int) -> Module:
 
 
 def gradient_cases(op_class: type[Op], name: str) -> Iterator[Case]:
-    """Return the op's samples in float64, if it has any.
+    """Return the op's samples in float64 and in complex128, if it takes them.
 
     name  of the op, from which the cases get theirs
     """
     for position, sample in enumerate(samples_of(op_class)):
-        dtype = F64 if has_floats(sample) else F32
-        case = case_of(op_class, sample, dtype, f"{name}-{position}")
-        if case is not None and any(t.dtype is F64 for t in case.types) and any(t.dtype is F64 for t in case.results):
-            yield case
+        for dtype in (F64, C128) if has_floats(sample) else (F32,):
+            case = case_of(op_class, sample, dtype, f"{name}-{position}")
+            if dtype is C128 and (case is None or not any(isinstance(t, TensorType) and t.dtype is F32 for t in sample.operands)):
+                continue
+            if case is not None and any(t.dtype.part is F64 for t in case.types) and any(t.dtype.part is F64 for t in case.results):
+                yield case
 
 
 def vector_cases(op_class: type[Op], name: str, size: int) -> Iterator[Case]:
-    """Return the op on vectors of one size, for each float dtype that it accepts."""
+    """Return the op on vectors of one size, for each float and complex dtype that it accepts."""
     sample = dataclasses.replace(op_class.samples[0], values={})
-    for dtype in FLOATS:
+    for dtype in (*FLOATS, *COMPLEX):
         case = case_of(op_class, sample, dtype, name)
         if case is not None and any(t.dtype is dtype for t in case.types):
             types = tuple(tensor(t.dtype, (size,)) for t in case.types)
@@ -171,7 +193,12 @@ SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, -0.5, 1.5, 2.5, -
 
 
 def special_values(dtype: DType) -> Array:
-    """Return zeros, infinities, NaN, subnormals, the ends of the range, and numbers between, in the compute dtype."""
+    """Return zeros, infinities, NaN, subnormals, the ends of the range, and numbers between, in the compute dtype; for complex dtypes few,
+    in all pairs.
+    """
+    if dtype.is_complex:
+        few = [0.0, -0.0, 1.0, -np.inf, np.nan, -2.5, 1e-3, float(np.finfo(dtype.array).max)]
+        return np.array([complex(*parts) for parts in itertools.product(few, few)], dtype.array)
     if dtype is BF16:
         edges = [2.0**-126, 2.0**-133, -(2.0**-130), 3.3895e38, -3.3895e38]
     else:
@@ -184,7 +211,7 @@ def special_values(dtype: DType) -> Array:
 
 def special_arrays(vector: Case) -> tuple[Case, list[Array]]:
     """Return a case of an elementwise op whose operands hold all combinations of special values, and these operands."""
-    choices = [special_values(t.dtype) if t.dtype.is_float else np.array([0, 1]).astype(t.dtype.array) for t in vector.types]
+    choices = [special_values(t.dtype) if t.dtype.is_inexact else np.array([0, 1]).astype(t.dtype.array) for t in vector.types]
     columns = list(zip(*itertools.product(*choices), strict=True))
     arrays = [from_compute(np.array(column).astype(t.dtype.compute.array), t.dtype)
               for column, t in zip(columns, vector.types, strict=True)]

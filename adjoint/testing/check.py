@@ -24,7 +24,7 @@ from adjoint.ir.ops.fused import Fused, is_map, kernel_op
 from adjoint.ir.parse import parse_module
 from adjoint.ir.print import print_module
 from adjoint.ir.storage import from_compute, to_compute
-from adjoint.ir.types import BF16, F16, F32, F64, INTEGERS, DType, TensorType
+from adjoint.ir.types import F64, INTEGERS, TensorType
 from adjoint.ops.own_operators import operator_class
 from adjoint.runtime.execution.text import load_ir
 from adjoint.runtime.memory.machine import array_of, memory_of
@@ -35,6 +35,7 @@ from adjoint.testing.cases import (
     Array,
     Case,
     case_of,
+    dtypes_of,
     gradient_cases,
     has_floats,
     module_of,
@@ -268,12 +269,9 @@ class _Suite:
 
 
 def _cases(kind: type[Op]) -> Iterator[Case]:
-    """Yield the samples of an op: floats in float32 and float64, the first also in the two-byte floats and, if it takes them, integers."""
+    """Yield the samples of an op in the dtypes of `dtypes_of`, the first also, if it takes them, in integers."""
     for position, sample in enumerate(samples_of(kind)):
-        dtypes: tuple[DType, ...] = (F32,)
-        if has_floats(sample):
-            dtypes = (F32, F64, F16, BF16) if position == 0 else (F32, F64)
-        for dtype in dtypes:
+        for dtype in dtypes_of(sample, position):
             case = case_of(kind, sample, dtype, f"{kind.name}-{position}")
             if case is not None:
                 yield case

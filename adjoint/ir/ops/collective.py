@@ -116,7 +116,9 @@ class Collective(Op):
             raise mistake(self, "op", f"one of {', '.join(map(repr, REDUCTIONS))}", repr(reduction))
         if x.dtype is BOOL:
             raise mistake(self, "input", "a tensor of numbers", x, TypeError)
-        if reduction == "avg" and not x.dtype.is_float:
+        if x.dtype.is_complex and reduction in ("max", "min", "prod"):
+            raise mistake(self, "input", f"a tensor of real numbers for {reduction!r}", x, TypeError)
+        if reduction == "avg" and not x.dtype.is_inexact:
             raise mistake(self, "input", "a tensor of floating point numbers for the average", x, TypeError)
 
     def check_parts(self, x: TensorType, ranks: int) -> TensorType:
@@ -134,7 +136,7 @@ class AllReduce(Collective):
     """The reduction over the processes, in all of them: `y: f32[3] = all_reduce!(x, reduction="sum")`.
 
     operands   any number of tensors of numbers; each is reduced, many small ones in one message
-    reduction  "sum", "avg" (floating point numbers only), "max", "min" or "prod"
+    reduction  "sum", "avg" (floating point and complex numbers only), "max", "min" or "prod" (real numbers only)
     group      the processes
     result     for each operand one of its type; two-byte floats are added in float32.  The order is that of the processes
     gradient   sum: the sum of ct; avg: its average; max, min: the sum of ct where this process has the extreme number; prod: the sum

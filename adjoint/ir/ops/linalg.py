@@ -10,6 +10,7 @@ The three convolution ops are linear in each operand, and each is a gradient of 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -75,8 +76,8 @@ class MatMul(Op):
 
     operands a  T[..., m, k], or T[..., k, m] with `ta`; T any number type
              b  T[..., k, n], or T[..., n, k] with `tb`
-    result   T[..., m, n]: sums over k, of two-byte floats in float32, rounded once
-    gradient a receives ct @ b^T, b receives a^T @ ct, summed over broadcast axes
+    result   T[..., m, n]: sums over k, of two-byte floats in float32, rounded once; of complex numbers four products of their parts
+    gradient a receives ct @ conj(b)^T, b receives conj(a)^T @ ct, summed over broadcast axes
     errors   ValueError: rank below 2, inner sizes that differ, axes that do not broadcast; TypeError: dtypes that differ, bool
     """
 
@@ -134,7 +135,7 @@ class MatMul(Op):
                          ta=self.ta, tb=self.tb)]
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Sequence[Atom | None]:
-        x, y = node.operands
+        x, y = (b.conj(x) for x in node.operands)
         assert isinstance(x.type, TensorType) and isinstance(y.type, TensorType)
         by_x = b.matmul(y, ct, ta=self.tb, tb=True) if self.ta else b.matmul(ct, y, ta=False, tb=not self.tb)
         if y.type.rank == 2 and x.type.rank > 2 and not self.ta:  # one product that sums over the leading axes too
@@ -144,6 +145,9 @@ class MatMul(Op):
 
     def lower(self, k: Kernel, a: Buffer, b: Buffer, out: Buffer) -> None:
         dtype = out.dtype.compute
+        if dtype.is_complex:
+            self._product_of_complex(k, a, b, out, (a.shape, b.shape, out.shape))
+            return
         product = self._product_of_floats if dtype.is_float else self._product_of_integers
         if dtype is out.dtype:
             product(k, a, b, out, (a.shape, b.shape, out.shape))
@@ -155,6 +159,25 @@ class MatMul(Op):
         product(k, wide[0], wide[1], wide[2], (a.shape, b.shape, out.shape))
         with k.stage(out.count, ELEMENTS_PER_THREAD) as i:
             k.store(out, i, wide[-1][i])
+
+    def _product_of_complex(self, k: Kernel, a: Buffer, b: Buffer, out: Buffer, shapes: Shapes) -> None:
+        """Emit the product of complex matrices: four products of the parts, and their difference and sum."""
+        if k.unrolls:
+            self._product_of_few(k, a, b, out, self._layout(shapes))
+            return
+        names, part = ("real", "imag"), out.dtype.part
+        left, right, *products = ([k.scratch(part, x.count, f"{name}_{x.name}") for name in names] for x in (a, b, out, out))
+        for buffer, parts in ((a, left), (b, right)):
+            with k.stage(buffer.count, ELEMENTS_PER_THREAD) as i:
+                number = k.let(buffer[i], "number")
+                for name, target in zip(names, parts, strict=True):
+                    k.store(target, i, k.part_of(number, name))
+        for one, terms in zip(left, products, strict=True):
+            for other, term in zip(right, terms, strict=True):
+                self._product_of_floats(k, one, other, term, shapes)
+        (by_real, by_imag), (crossed, squared) = products
+        with k.stage(out.count, ELEMENTS_PER_THREAD) as i:
+            k.store(out, i, k.complex_of(by_real[i] - squared[i], by_imag[i] + crossed[i], out.dtype))
 
     def _product_of_floats(self, k: Kernel, a: Buffer, b: Buffer, out: Buffer, shapes: Shapes) -> None:
         """Emit one of two algorithms, chosen by the shapes: each thread copies the part of `b` that it needs, or a stage of its own copies
@@ -214,11 +237,17 @@ class MatMul(Op):
         a_row, a_step = (1, m) if self.ta else (inner, 1)
         b_row, b_step = (1, inner) if self.tb else (n, 1)
         with self._units(k, layout, m, 1) as (places, first, last), k.loop(first, last, "row") as row, k.loop(0, n) as j:
-            total = k.local(0, out.name, out.dtype)
+            part = out.dtype.part
+            totals = [k.local(0, out.name, part) for _ in range(4 if out.dtype.is_complex else 1)]
             with k.loop(0, inner, "p") as p:
-                left, right = a[places[0] + row * a_row + p * a_step], b[places[1] + p * b_row + j * b_step]
-                k.set(total, k.call("next_term", left, right, total))
-            k.store(out, places[2] + row * n + j, total)
+                factors = a[places[0] + row * a_row + p * a_step], b[places[1] + p * b_row + j * b_step]
+                left, right = ([k.part_of(x, name) for name in ("real", "imag")] if out.dtype.is_complex else [x] for x in factors)
+                for total, (one, other) in zip(totals, itertools.product(left, right), strict=True):
+                    k.set(total, k.call("next_term", one, other, total))
+            result = totals[0]
+            if out.dtype.is_complex:
+                result = k.complex_of(totals[0] - totals[3], totals[1] + totals[2], out.dtype)
+            k.store(out, places[2] + row * n + j, result)
 
     def _product_of_vectors(self, k: Kernel, a: Buffer, b: Buffer, out: Buffer, inner: int) -> None:
         """Emit the product of a row and a column: the sums of blocks, which are computed side by side, and added in order.

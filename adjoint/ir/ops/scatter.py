@@ -11,6 +11,7 @@ import numpy as np
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, mistake, operation, sample
 from adjoint.ir.ops import batching
+from adjoint.ir.ops.arithmetic import Div, Mul
 from adjoint.ir.ops.indexing import COLUMNS, check_range, emit_place
 from adjoint.ir.ops.loops import ELEMENTS_PER_THREAD, grain_of
 from adjoint.ir.ops.shape import check_axis, check_tensor
@@ -72,6 +73,8 @@ class Scatter(Op):
             raise mistake(self, "indices", "of 1 dimension, for a tensor of at least 1", indices)
         if x.dtype is BOOL and self.kind != "update":
             raise mistake(self, "x", "a tensor of numbers", x, TypeError)
+        if x.dtype.is_complex and self.kind in ("max", "min"):
+            raise mistake(self, "x", "a tensor of a dtype with an order, which complex ones have not", x, TypeError)
         if updates is not x.with_shape((indices.shape[0], *x.shape[1:])):
             raise mistake(self, "updates", f"one slice of the shape of {x} for each index", updates)
         return x
@@ -88,8 +91,10 @@ class Scatter(Op):
         if self.kind == "update":
             return update
         if self.kind == "mul":
-            return here * update
+            return Mul().reference(here, update)
         if self.kind == "div":
+            if here.dtype.kind == "c":
+                return Div().reference(here, update)
             if here.dtype.kind == "f":
                 return here / update
             divisor = np.where(update == 0, 1, update)
@@ -162,11 +167,11 @@ class Scatter(Op):
             divisor = b.select(alone, b.constant(1.0, new), updates)
             others = b.select(alone, b.gather(x, indices, axis=0), b.div(b.gather(node.result, indices, axis=0), divisor))
             factor = b.scatter(b.constant(1.0, have), indices, updates, kind="mul")
-            return b.mul(ct, factor), None, b.mul(b.gather(ct, indices, axis=0), others)
+            return b.mul(ct, b.conj(factor)), None, b.mul(b.gather(ct, indices, axis=0), b.conj(others))
         if self.kind == "div":
-            by_x = b.scatter(ct, indices, updates, kind="div")
-            change = b.gather(b.mul(ct, node.result), indices, axis=0)
-            return by_x, None, b.neg(b.div(change, updates))
+            by_x = b.scatter(ct, indices, b.conj(updates), kind="div")
+            change = b.gather(b.mul(ct, b.conj(node.result)), indices, axis=0)
+            return by_x, None, b.neg(b.div(change, b.conj(updates)))
         mine = b.cast(b.equal(x, node.result), to=have.dtype)
         theirs = b.cast(b.equal(updates, b.gather(node.result, indices, axis=0)), to=have.dtype)
         share = b.div(ct, b.scatter_add(mine, indices, theirs, axis=0))

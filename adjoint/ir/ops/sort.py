@@ -50,9 +50,13 @@ def _smaller(k: Kernel, a: Expr, b: Expr) -> Expr:
 
 
 def check_rows(op: Op, x: Any) -> None:
-    """Raise TypeError for what is not a tensor, ValueError for one without axes or with more than LONGEST elements along the last."""
+    """Raise TypeError for what is not a tensor or complex, ValueError for one without axes or with more than LONGEST elements along the
+    last.
+    """
     if not isinstance(x, TensorType):
         raise mistake(op, "x", "a tensor", x, TypeError)
+    if x.dtype.is_complex:
+        raise mistake(op, "x", "a tensor of a dtype with an order, which complex ones have not", x, TypeError)
     if x.rank == 0:
         raise mistake(op, "x", "of at least 1 dimension", x)
     if isinstance(x.shape[-1], int) and x.shape[-1] > LONGEST:
@@ -275,6 +279,8 @@ class SearchSorted(Op):
         for name, given in (("row", row), ("values", values)):
             if not isinstance(given, TensorType):
                 raise mistake(self, name, "a tensor", given, TypeError)
+            if given.dtype.is_complex:
+                raise mistake(self, name, "a tensor of a dtype with an order, which complex ones have not", given, TypeError)
             if given.rank == 0:
                 raise mistake(self, name, "of at least 1 dimension", given)
         if values.dtype is not row.dtype:
