@@ -44,6 +44,7 @@ INCLUDES: Final[dict[str, tuple[str, ...]]] = {
     "plain_products.h": (),
     "statistics.h": (),
     "complex.h": (),
+    "complex_math.h": ("bits.h", "math_f64.h", "complex.h"),
 }
 """For each header of `codegen/c/`, those that it needs; in the order in which they are copied."""
 

@@ -82,8 +82,8 @@ def truth(op: Op | str, argument: str, x: Any) -> Tensor:
 
 
 def floating(x: Tensor) -> Tensor:
-    """Return `x` in floating point: integers and bools become Float32."""
-    return x if x.dtype.is_float else apply(made(Cast, F32), x)
+    """Return `x` in floating point, or complex as it is: integers and bools become Float32."""
+    return x if x.dtype.is_inexact else apply(made(Cast, F32), x)
 
 
 def single_dtype(dtype: DType) -> DType:

@@ -157,7 +157,7 @@ def _maker(free: str, *lines: str) -> Callable[[Any], Any]:
 
 _BROUGHT = {
     "tensors": "_operand(_op, {0}, '{0}')",
-    "floats": "_float_tensor(_op, {0}, '{0}')",
+    "floats": "_inexact_tensor(_op, {0}, '{0}')",
     "to floats": "_floating(_operand(_op, {0}, '{0}'))",
     "to bools": "_truth(_op, '{0}', {0})",
     "promoted": "{0}",
@@ -167,8 +167,8 @@ _BROUGHT = {
 
 _ALREADY = {
     "tensors": "{0} if {0}.__class__ is _Tensor else {brought}",
-    "floats": "{0} if {0}.__class__ is _Tensor and {0}.type.dtype.is_float else {brought}",
-    "to floats": "{0} if {0}.__class__ is _Tensor and {0}.type.dtype.is_float else {brought}",
+    "floats": "{0} if {0}.__class__ is _Tensor and {0}.type.dtype.is_inexact else {brought}",
+    "to floats": "{0} if {0}.__class__ is _Tensor and {0}.type.dtype.is_inexact else {brought}",
     "to bools": "{0} if {0}.__class__ is _Tensor and {0}.type.dtype is _BOOL else {brought}",
 }
 """For those kinds the same without a call where the operand is what it should be, as nearly always."""
@@ -193,6 +193,12 @@ def _whole_numbers(op: str, argument: str, value: Any) -> tuple[int, ...]:
     return tuple(whole(op, argument, size) for size in sizes_argument(op, argument, value, least=None))
 
 
+def _inexact_tensor(op: Op | str, x: Any, argument: str) -> Tensor:
+    """Return `x` if it is a Tensor of a floating point or complex type, of which the op takes those that it takes; else raise TypeError."""
+    found = operand(op, x, argument)
+    return found if found.dtype.is_complex else float_tensor(op, found, argument)
+
+
 _CHECKS: dict[str, Callable[[str, str, Any], Any]] = {
     "bool": flag, "int": whole, "float": real, "str": _text, "DType": _dtype, "tuple[int, ...]": _whole_numbers,
 }
@@ -212,7 +218,7 @@ def _checked(kind: type[Op], attributes: dict[str, dataclasses.Field[Any]], *, n
 _SPACE: dict[str, Any] = {
     "__name__": "adjoint.ops", "_Primitive": Primitive, "_Tensor": Tensor, "_BOOL": BOOL, "_apply": apply, "_binary": binary,
     "_together": together, "_operand": operand,
-    "_float_tensor": float_tensor, "_floating": floating, "_truth": truth, "_checks": _CHECKS,
+    "_inexact_tensor": _inexact_tensor, "_floating": floating, "_truth": truth, "_checks": _CHECKS,
 }
 """The globals of functions; a parameter may have any name that does not begin with `_`."""
 

@@ -22,9 +22,27 @@
 #define ADJOINT_ROUNDED(x) (x)
 #endif
 
+/* The number with these parts, which are not made alike, so that gcc does not take them for a pair of vector elements. */
+static inline double _Complex adjoint_of_parts(double real, double imag) {
+    double _Complex made;
+    __real__ made = ADJOINT_ROUNDED(real);
+    __imag__ made = imag;
+    return made;
+}
+
+static inline double _Complex adjoint_quotient(double _Complex x, double _Complex y) {
+    double a = __real__ x, b = __imag__ x, c = __real__ y, d = __imag__ y, size = fabs(c);
+    int first = size >= fabs(d), zero = (c == 0) & (d == 0);
+    double larger = first ? c : d, smaller = first ? d : c;
+    double ratio = smaller / larger, scale = 1.0 / (larger + smaller * ratio);
+    double real = (first ? a + b * ratio : a * ratio + b) * scale;
+    double imag = (first ? b - a * ratio : b * ratio - a) * scale;
+    return adjoint_of_parts(zero ? a / size : real, zero ? b / size : imag);
+}
+
 #endif
 
-/* The parts are not made alike, so that gcc does not take them for a pair of vector elements: see ADJOINT_ROUNDED. */
+/* As `adjoint_of_parts`. */
 static inline ELEMENT TYPED(adjoint_complex)(PART real, PART imag) {
     ELEMENT made;
     __real__ made = ADJOINT_ROUNDED(real);
@@ -54,15 +72,7 @@ static inline ELEMENT TYPED(adjoint_times)(ELEMENT x, ELEMENT y) {
 }
 
 static inline ELEMENT TYPED(adjoint_over)(ELEMENT x, ELEMENT y) {
-    double a = __real__ x, b = __imag__ x, c = __real__ y, d = __imag__ y;
-    int first = fabs(c) >= fabs(d);
-    double larger = first ? c : d, smaller = first ? d : c;
-    double ratio = smaller / larger, scale = 1.0 / (larger + smaller * ratio);
-    double real = (first ? a + b * ratio : a * ratio + b) * scale;
-    double imag = (first ? b - a * ratio : b * ratio - a) * scale;
-    double size = fabs(c);
-    int zero = (c == 0) & (d == 0);
-    return TYPED(adjoint_complex)((PART)(zero ? a / size : real), (PART)(zero ? b / size : imag));
+    return (ELEMENT)adjoint_quotient(x, y);
 }
 
 static inline int TYPED(adjoint_isnan)(ELEMENT x) {

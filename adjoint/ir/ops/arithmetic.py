@@ -403,16 +403,16 @@ class Neg(Unary):
 
 @operation
 class Abs(Unary):
-    """|x|; for the least integer and for a bool, itself.
+    """|x|; for the least integer and for a bool, itself.  Of a complex number a complex one, whose imaginary part is 0.
 
     x         T[s], T any dtype
     result    T[s]
-    gradient  ct * sign(x): 0 at 0
+    gradient  ct * sign(x), of a complex number the real part of ct * x / |x|: 0 at 0
     errors    none
     """
 
     public = Public("abs(input)", functions="absolute", methods="abs absolute")
-    accepts = REAL
+    accepts = ANY
     pack = "arithmetic"
     samples = (
         *smooth_unary((0.5, 2.0), (-2.0, -0.5)),
@@ -421,20 +421,34 @@ class Abs(Unary):
     )
 
     def reference(self, x: Array) -> Array:
-        return np.abs(x)
+        return complex_arithmetic.complex_number(np.abs(x), 0.0) if x.dtype.kind == "c" else np.abs(x)
 
     def scalar(self, k: Kernel, x: Expr) -> Expr:
         if x.dtype.is_float:
             return k.call("fabs", x)
+        if x.dtype.is_complex:
+            return k.complex_of(_length(k, x), k.literal(0.0, x.dtype.part), x.dtype)
         return x if x.dtype.kind != "i" else k.select(k.less(x, 0), -x, x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        return (b.mul(ct, b.sign(node.operands[0])),)
+        (x,) = node.operands
+        dtype = dtype_of(x)
+        if not dtype.is_complex:
+            return (b.mul(ct, b.sign(x)),)
+        zero, one = b.constant(0.0, dtype), b.constant(1.0, dtype)
+        flat = b.equal(node.result, zero)
+        unit = b.select(flat, zero, b.div(x, b.select(flat, one, node.result)))
+        return (b.mul(b.cast(b.real_part(ct), to=dtype), unit),)
+
+
+def _length(k: Kernel, x: Expr) -> Expr:
+    """Return the absolute value of a complex number."""
+    return k.call("abs", x, dtype=x.dtype.part)
 
 
 @operation
 class Sign(Unary):
-    """-1, 0 or 1 with the sign of x; NaN for NaN.
+    """-1, 0 or 1 with the sign of x; NaN for NaN.  Of a complex number x / |x|, 0 for 0.
 
     x         T[s], T a number type
     result    T[s]
@@ -443,7 +457,7 @@ class Sign(Unary):
     """
 
     public = Public("sign(input)", methods="sign sign_")
-    accepts = NUMBERS
+    accepts = ALL_NUMBERS
     cuts = "sign is piecewise constant"
     pack = "compare"
     samples = (
@@ -453,9 +467,17 @@ class Sign(Unary):
     )
 
     def reference(self, x: Array) -> Array:
+        if x.dtype.kind == "c":
+            size = np.abs(x)
+            by = np.where(size == 0, 1, size)
+            return complex_arithmetic.complex_number(x.real / by, x.imag / by)
         return np.sign(x)
 
     def scalar(self, k: Kernel, x: Expr) -> Expr:
+        if x.dtype.is_complex:
+            size = k.let(_length(k, x), "size")
+            by = k.let(k.select(k.equal(size, 0), 1, size), "by")
+            return k.complex_of(k.part_of(x, "real") / by, k.part_of(x, "imag") / by, x.dtype)
         if x.dtype.kind == "u":
             return k.cast(k.greater(x, 0), x.dtype)
         if x.dtype.is_integer:
@@ -466,15 +488,16 @@ class Sign(Unary):
 
 @operation
 class Sqrt(Unary):
-    """The square root; NaN below zero.
+    """The square root; NaN below zero, of a complex number the one with a real part of at least 0.
 
-    x         T[s], T a floating point type
+    x         T[s], T a floating point or complex type
     result    T[s]
-    gradient  ct * 0.5 / sqrt(x): infinite at 0
-    errors    TypeError: not floating point
+    gradient  ct * 0.5 / conj(sqrt(x)): infinite at 0
+    errors    TypeError: neither floating point nor complex
     """
 
     public = Public("sqrt(x)", operands="to floats")
+    accepts = INEXACT
     cost = 4
     pack = "roots"
     samples = smooth_unary((0.5, 4.0))
@@ -486,7 +509,7 @@ class Sqrt(Unary):
         return k.call("sqrt", x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        return (b.div(b.mul(ct, b.constant(0.5, dtype_of(node.result))), node.result),)
+        return (b.div(b.mul(ct, b.constant(0.5, dtype_of(node.result))), b.conj(node.result)),)
 
 
 @operation
@@ -525,25 +548,27 @@ class RootOfSum(Unary):
 class Rsqrt(Unary):
     """1 / sqrt(x), each step rounded; infinite at 0.
 
-    x         T[s], T a floating point type
+    x         T[s], T a floating point or complex type
     result    T[s]
-    gradient  ct * -0.5 / sqrt(x)**3
-    errors    TypeError: not floating point
+    gradient  ct * -0.5 / conj(sqrt(x)**3)
+    errors    TypeError: neither floating point nor complex
     """
 
     public = Public("rsqrt(input)")
+    accepts = INEXACT
     cost = 8
     pack = "roots"
     samples = smooth_unary((0.5, 4.0))
 
     def reference(self, x: Array) -> Array:
-        return x.dtype.type(1) / np.sqrt(x)
+        root = np.sqrt(x)
+        return complex_arithmetic.complex_quotient(np.ones_like(x), root) if x.dtype.kind == "c" else x.dtype.type(1) / root
 
     def scalar(self, k: Kernel, x: Expr) -> Expr:
         return 1 / k.call("sqrt", x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        y = node.result
+        y = b.conj(node.result)
         return (b.mul(b.mul(ct, b.constant(-0.5, dtype_of(y))), b.mul(b.square(y), y)),)
 
 
@@ -553,24 +578,24 @@ class Square(Unary):
 
     x         T[s], T a number type
     result    T[s]
-    gradient  ct * 2x
+    gradient  ct * conj(2x)
     errors    TypeError: not numbers
     """
 
     public = Public("square(input)")
-    accepts = NUMBERS
+    accepts = ALL_NUMBERS
     pack = "arithmetic"
     samples = (*smooth_unary(), *on_integers(1, I32, U8))
 
     def reference(self, x: Array) -> Array:
-        return x * x
+        return complex_arithmetic.complex_product(x, x) if x.dtype.kind == "c" else x * x
 
     def scalar(self, k: Kernel, x: Expr) -> Expr:
         return x * x
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
-        return (b.mul(ct, b.add(x, x)),)
+        return (b.mul(ct, b.conj(b.add(x, x))),)
 
 
 @operation

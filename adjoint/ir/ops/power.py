@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint.ir.kernel.c_ast import Real
 from adjoint.ir.op import operation, sample
-from adjoint.ir.ops.elementwise import I32_23, NUMBERS, PLAIN_FORMS, Array, Binary, Cotangents, dtype_of, literal, smooth_binary
+from adjoint.ir.ops.elementwise import ALL_NUMBERS, I32_23, PLAIN_FORMS, Array, Binary, Cotangents, dtype_of, literal, smooth_binary
 from adjoint.ir.ops.loops import ELEMENTS_PER_THREAD
 from adjoint.ir.public import Public
 from adjoint.ir.types import F32, F64, tensor
@@ -40,17 +40,19 @@ _KNOWN: Mapping[float, Callable[[Kernel, Expr], Expr]] = {
 class Pow(Binary):
     """x to the power y; 0 ** 0 is 1, a negative x to a power that is not an integer is NaN; x ** 2 is x * x and x ** 1 is x, to the bit.
 
-    An integer to a negative power is 1 / x**-y truncated toward zero: 1 for 1, 1 or -1 for -1, else 0.
+    An integer to a negative power is 1 / x**-y truncated toward zero: 1 for 1, 1 or -1 for -1, else 0.  A complex x to a whole number of
+    at most 64 is a product, or 1 divided by it, to another power e ** (y log(x)); 0 to a power whose real part is not above 0 is NaN.
 
     x, y      T[s] and T[t], T a number type, shapes that broadcast
     result    T[broadcast]
     gradient  ct * y * x**(y - 1) for x, so NaN at 0**0; ct * x**y * log(x) for y, where log(0) is taken as 0 if
-              y >= 0, so NaN for a negative x; each summed over the axes along which it was broadcast
+              y >= 0, so NaN for a negative x; for complex numbers with the conjugates of these factors; each summed over
+              the axes along which it was broadcast
     errors    TypeError: dtypes differ or are not numbers; ValueError: shapes do not broadcast
     """
 
     public = Public("pow(input, exponent)", functions="tensor_pow pows")
-    accepts = NUMBERS
+    accepts = ALL_NUMBERS
     uniform = False
     chosen_by = (1,)
     cost = 32
@@ -69,6 +71,8 @@ class Pow(Binary):
     )
 
     def reference(self, x: Array, y: Array) -> Array:
+        if x.dtype.kind == "c":
+            return np.power(x, y)
         if x.dtype.kind == "f":
             # Of two rows in memory: for an exponent that is one number NumPy may call `sqrt`, another function of -0 and -infinity.
             bases, exponents = (np.ascontiguousarray(each).reshape(-1) for each in np.broadcast_arrays(x, y))
@@ -104,6 +108,8 @@ class Pow(Binary):
         if x.dtype.is_float:
             known = _KNOWN.get(y.value) if isinstance(y, Real) else None
             return k.call("pow", x, y) if known is None else known(k, x)
+        if x.dtype.is_complex:
+            return k.call("pow", x, y)
         power = k.local(1, "power", x.dtype)
         base, exponent = k.local(x, "base"), k.local(y, "exponent")
         with k.loop_while(k.greater(exponent, 0)):
@@ -121,7 +127,10 @@ class Pow(Binary):
         x, y = node.operands
         dtype = dtype_of(node.result)
         zero, one = b.constant(literal(0, dtype), dtype), b.constant(literal(1, dtype), dtype)
-        dx = b.mul(ct, b.mul(y, b.pow(x, b.sub(y, one))))
+        dx = b.mul(ct, b.conj(b.mul(y, b.pow(x, b.sub(y, one)))))
+        if dtype.is_complex:
+            base = b.select(b.equal(x, zero), one, x)
+            return b.unbroadcast(dx, to=x.type), b.unbroadcast(b.mul(ct, b.conj(b.mul(node.result, b.log(base)))), to=y.type)
         base = b.select(b.logical_and(b.equal(x, zero), b.greater_equal(y, zero)), one, x)
         if dtype.is_float:
             dy = b.mul(ct, b.mul(node.result, b.log(base)))

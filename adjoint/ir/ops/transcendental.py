@@ -12,6 +12,7 @@ from adjoint.ir.ops import special_values
 from adjoint.ir.ops.elementwise import (
     F32_23,
     FULL,
+    INEXACT,
     PLAIN_FORMS,
     Array,
     Binary,
@@ -40,13 +41,14 @@ __all__ = [
 class Exp(Unary):
     """e to the power x.
 
-    x         T[s], T a floating point type
+    x         T[s], T a floating point or complex type
     result    T[s]
-    gradient  ct * exp(x)
-    errors    TypeError: not floating point
+    gradient  ct * conj(exp(x))
+    errors    TypeError: neither floating point nor complex
     """
 
     public = Public("exp(input)", functions="tensor_exp", methods="exp exp_")
+    accepts = INEXACT
     cost = 8
     pack = "exponential"
     samples = smooth_unary()
@@ -58,7 +60,7 @@ class Exp(Unary):
         return k.call("exp", x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        return (b.mul(ct, node.result),)
+        return (b.mul(ct, b.conj(node.result)),)
 
 
 @operation
@@ -115,13 +117,14 @@ class Expm1(Unary):
 class Log(Unary):
     """The natural logarithm; -infinity at 0, NaN below.
 
-    x         T[s], T a floating point type
+    x         T[s], T a floating point or complex type
     result    T[s]
-    gradient  ct / x
-    errors    TypeError: not floating point
+    gradient  ct / conj(x)
+    errors    TypeError: neither floating point nor complex
     """
 
     public = Public("log(input)", methods="log log_")
+    accepts = INEXACT
     cost = 8
     pack = "exponential"
     samples = smooth_unary((0.5, 4.0))
@@ -133,20 +136,21 @@ class Log(Unary):
         return k.call("log", x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        return (b.div(ct, node.operands[0]),)
+        return (b.div(ct, b.conj(node.operands[0])),)
 
 
 @operation
 class Log2(Unary):
     """The logarithm to base 2; -infinity at 0, NaN below.
 
-    x         T[s], T a floating point type
+    x         T[s], T a floating point or complex type
     result    T[s]
-    gradient  ct / (x log(2))
-    errors    TypeError: not floating point
+    gradient  ct / conj(x log(2))
+    errors    TypeError: neither floating point nor complex
     """
 
     public = Public("log2(input)", primitives="")
+    accepts = INEXACT
     cost = 10
     pack = "exponential"
     samples = smooth_unary((0.5, 4.0))
@@ -159,20 +163,21 @@ class Log2(Unary):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
-        return (b.div(ct, b.mul(x, b.constant(math.log(2.0), dtype_of(ct)))),)
+        return (b.div(ct, b.mul(b.conj(x), b.constant(math.log(2.0), dtype_of(ct)))),)
 
 
 @operation
 class Log10(Unary):
     """The logarithm to base 10; -infinity at 0, NaN below.
 
-    x         T[s], T a floating point type
+    x         T[s], T a floating point or complex type
     result    T[s]
-    gradient  ct / (x log(10))
-    errors    TypeError: not floating point
+    gradient  ct / conj(x log(10))
+    errors    TypeError: neither floating point nor complex
     """
 
     public = Public("log10(input)", primitives="")
+    accepts = INEXACT
     cost = 10
     pack = "exponential"
     samples = smooth_unary((0.5, 4.0))
@@ -185,7 +190,7 @@ class Log10(Unary):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
-        return (b.div(ct, b.mul(x, b.constant(math.log(10.0), dtype_of(ct)))),)
+        return (b.div(ct, b.mul(b.conj(x), b.constant(math.log(10.0), dtype_of(ct)))),)
 
 
 @operation
@@ -218,13 +223,14 @@ class Log1p(Unary):
 class Sin(Unary):
     """The sine of x radians.
 
-    x         T[s], T a floating point type
+    x         T[s], T a floating point or complex type
     result    T[s]
-    gradient  ct * cos(x)
-    errors    TypeError: not floating point
+    gradient  ct * conj(cos(x))
+    errors    TypeError: neither floating point nor complex
     """
 
     public = Public("sin(input)")
+    accepts = INEXACT
     cost = 12
     pack = "trigonometric"
     samples = smooth_unary((-4.0, 4.0))
@@ -236,20 +242,21 @@ class Sin(Unary):
         return k.call("sin", x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        return (b.mul(ct, b.cos(node.operands[0])),)
+        return (b.mul(ct, b.conj(b.cos(node.operands[0]))),)
 
 
 @operation
 class Cos(Unary):
     """The cosine of x radians.
 
-    x         T[s], T a floating point type
+    x         T[s], T a floating point or complex type
     result    T[s]
-    gradient  -ct * sin(x)
-    errors    TypeError: not floating point
+    gradient  -ct * conj(sin(x))
+    errors    TypeError: neither floating point nor complex
     """
 
     public = Public("cos(input)")
+    accepts = INEXACT
     cost = 12
     pack = "trigonometric"
     samples = smooth_unary((-4.0, 4.0))
@@ -261,20 +268,21 @@ class Cos(Unary):
         return k.call("cos", x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        return (b.neg(b.mul(ct, b.sin(node.operands[0]))),)
+        return (b.neg(b.mul(ct, b.conj(b.sin(node.operands[0])))),)
 
 
 @operation
 class Tan(Unary):
     """The tangent of x radians.
 
-    x         T[s], T a floating point type
+    x         T[s], T a floating point or complex type
     result    T[s]
-    gradient  ct * (1 + tan(x)**2)
-    errors    TypeError: not floating point
+    gradient  ct * conj(1 + tan(x)**2)
+    errors    TypeError: neither floating point nor complex
     """
 
     public = Public("tan(input)")
+    accepts = INEXACT
     cost = 16
     pack = "trigonometric"
     samples = smooth_unary((-1.2, 1.2))
@@ -286,7 +294,7 @@ class Tan(Unary):
         return k.call("tan", x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        y = node.result
+        y = b.conj(node.result)
         return (b.mul(ct, b.add(b.square(y), b.constant(1.0, dtype_of(y)))),)
 
 
@@ -294,13 +302,14 @@ class Tan(Unary):
 class Asin(Unary):
     """The inverse sine, in [-pi/2, pi/2]; NaN outside of [-1, 1].
 
-    x         T[s], T a floating point type
+    x         T[s], T a floating point or complex type
     result    T[s]
-    gradient  ct / sqrt(1 - x**2): infinite at -1 and 1
-    errors    TypeError: not floating point
+    gradient  ct / conj(sqrt(1 - x**2)): infinite at -1 and 1
+    errors    TypeError: neither floating point nor complex
     """
 
     public = (Public("asin(input)"), Public("arcsin(x)", primitives=""))
+    accepts = INEXACT
     cost = 12
     pack = "inverse"
     samples = smooth_unary((-0.9, 0.9))
@@ -312,20 +321,21 @@ class Asin(Unary):
         return k.call("asin", x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        return (b.div(ct, _cosine_of_sine(b, node.operands[0])),)
+        return (b.div(ct, _cosine_of_sine(b, b.conj(node.operands[0]))),)
 
 
 @operation
 class Acos(Unary):
     """The inverse cosine, in [0, pi]; NaN outside of [-1, 1].
 
-    x         T[s], T a floating point type
+    x         T[s], T a floating point or complex type
     result    T[s]
-    gradient  -ct / sqrt(1 - x**2): infinite at -1 and 1
-    errors    TypeError: not floating point
+    gradient  -ct / conj(sqrt(1 - x**2)): infinite at -1 and 1
+    errors    TypeError: neither floating point nor complex
     """
 
     public = Public("acos(input)", functions="arccos", methods="acos arccos", primitives="ACos")
+    accepts = INEXACT
     cost = 12
     pack = "inverse"
     samples = smooth_unary((-0.9, 0.9))
@@ -337,7 +347,7 @@ class Acos(Unary):
         return k.call("acos", x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        return (b.neg(b.div(ct, _cosine_of_sine(b, node.operands[0]))),)
+        return (b.neg(b.div(ct, _cosine_of_sine(b, b.conj(node.operands[0])))),)
 
 
 def _cosine_of_sine(b: Builder, x: Atom) -> Atom:
@@ -350,13 +360,14 @@ def _cosine_of_sine(b: Builder, x: Atom) -> Atom:
 class Atan(Unary):
     """The inverse tangent, in [-pi/2, pi/2].
 
-    x         T[s], T a floating point type
+    x         T[s], T a floating point or complex type
     result    T[s]
-    gradient  ct / (1 + x**2)
-    errors    TypeError: not floating point
+    gradient  ct / conj(1 + x**2)
+    errors    TypeError: neither floating point nor complex
     """
 
     public = Public("atan(input)", functions="arctan", methods="atan arctan")
+    accepts = INEXACT
     cost = 12
     pack = "inverse"
     samples = smooth_unary()
@@ -370,6 +381,8 @@ class Atan(Unary):
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
         one = b.constant(1.0, dtype_of(x))
+        if dtype_of(x).is_complex:
+            return (b.div(ct, b.add(b.square(b.conj(x)), one)),)
         # Beyond 1 it is (ct / x) / (x + 1 / x): the square of x may overflow although the result is not 0.
         large = b.greater(b.abs(x), one)
         near, far = b.select(large, one, x), b.select(large, x, one)
@@ -381,13 +394,14 @@ class Atan(Unary):
 class Sinh(Unary):
     """The hyperbolic sine.
 
-    x         T[s], T a floating point type
+    x         T[s], T a floating point or complex type
     result    T[s]
-    gradient  ct * cosh(x)
-    errors    TypeError: not floating point
+    gradient  ct * conj(cosh(x))
+    errors    TypeError: neither floating point nor complex
     """
 
     public = Public("sinh(input)")
+    accepts = INEXACT
     cost = 16
     pack = "inverse"
     samples = smooth_unary()
@@ -399,20 +413,21 @@ class Sinh(Unary):
         return k.call("sinh", x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        return (b.mul(ct, b.cosh(node.operands[0])),)
+        return (b.mul(ct, b.conj(b.cosh(node.operands[0]))),)
 
 
 @operation
 class Cosh(Unary):
     """The hyperbolic cosine.
 
-    x         T[s], T a floating point type
+    x         T[s], T a floating point or complex type
     result    T[s]
-    gradient  ct * sinh(x)
-    errors    TypeError: not floating point
+    gradient  ct * conj(sinh(x))
+    errors    TypeError: neither floating point nor complex
     """
 
     public = Public("cosh(input)")
+    accepts = INEXACT
     cost = 16
     pack = "inverse"
     samples = smooth_unary()
@@ -424,20 +439,21 @@ class Cosh(Unary):
         return k.call("cosh", x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        return (b.mul(ct, b.sinh(node.operands[0])),)
+        return (b.mul(ct, b.conj(b.sinh(node.operands[0]))),)
 
 
 @operation
 class Asinh(Unary):
     """The inverse hyperbolic sine.
 
-    x         T[s], T a floating point type
+    x         T[s], T a floating point or complex type
     result    T[s]
-    gradient  ct / cosh(asinh(x)), which is sqrt(1 + x**2)
-    errors    TypeError: not floating point
+    gradient  ct / conj(cosh(asinh(x))), which is sqrt(1 + x**2)
+    errors    TypeError: neither floating point nor complex
     """
 
     public = Public("asinh(input)", functions="arcsinh", methods="asinh arcsinh")
+    accepts = INEXACT
     cost = 16
     pack = "inverse"
     samples = smooth_unary()
@@ -449,20 +465,21 @@ class Asinh(Unary):
         return k.call("asinh", x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        return (b.div(ct, b.cosh(node.result)),)
+        return (b.div(ct, b.conj(b.cosh(node.result))),)
 
 
 @operation
 class Acosh(Unary):
     """The non-negative inverse hyperbolic cosine; NaN below 1.
 
-    x         T[s], T a floating point type
+    x         T[s], T a floating point or complex type
     result    T[s]
-    gradient  ct / sinh(acosh(x)), which is sqrt(x**2 - 1): infinite at 1
-    errors    TypeError: not floating point
+    gradient  ct / conj(sinh(acosh(x))), which is sqrt(x**2 - 1): infinite at 1
+    errors    TypeError: neither floating point nor complex
     """
 
     public = Public("acosh(input)", functions="arccosh", methods="acosh arccosh")
+    accepts = INEXACT
     cost = 16
     pack = "inverse"
     samples = smooth_unary((1.5, 4.0))
@@ -474,20 +491,21 @@ class Acosh(Unary):
         return k.call("acosh", x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        return (b.div(ct, b.sinh(node.result)),)
+        return (b.div(ct, b.conj(b.sinh(node.result))),)
 
 
 @operation
 class Atanh(Unary):
     """The inverse hyperbolic tangent; infinite at -1 and 1, NaN outside.
 
-    x         T[s], T a floating point type
+    x         T[s], T a floating point or complex type
     result    T[s]
-    gradient  ct / (1 - x**2)
-    errors    TypeError: not floating point
+    gradient  ct / conj(1 - x**2)
+    errors    TypeError: neither floating point nor complex
     """
 
     public = Public("atanh(input)", functions="arctanh", methods="atanh arctanh")
+    accepts = INEXACT
     cost = 16
     pack = "inverse"
     samples = smooth_unary((-0.9, 0.9))
@@ -499,7 +517,7 @@ class Atanh(Unary):
         return k.call("atanh", x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        (x,) = node.operands
+        x = b.conj(node.operands[0])
         one = b.constant(1.0, dtype_of(x))
         return (b.div(ct, b.mul(b.sub(one, x), b.add(one, x))),)
 
@@ -590,13 +608,14 @@ class Atan2(Binary):
 class Tanh(Unary):
     """The hyperbolic tangent.
 
-    x         T[s], T a floating point type
+    x         T[s], T a floating point or complex type
     result    T[s]
-    gradient  ct * (1 - tanh(x)**2)
-    errors    TypeError: not floating point
+    gradient  ct * conj(1 - tanh(x)**2)
+    errors    TypeError: neither floating point nor complex
     """
 
     public = Public("tanh(input)", methods="tanh tanh_", operands="floats")
+    accepts = INEXACT
     cost = 12
     pack = "activation"
     samples = smooth_unary()
@@ -608,6 +627,8 @@ class Tanh(Unary):
         return k.call("tanh", x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        if dtype_of(ct).is_complex:
+            return (b.mul(ct, b.sub(b.constant(1.0, dtype_of(ct)), b.square(b.conj(node.result)))),)
         return (b.tanh_gradient(node.result, ct),)
 
 
