@@ -42,7 +42,7 @@ static inline double adjoint_log_length(double x, double y) {
     double ratio = larger == 0 ? 0 : smaller / larger;
     double far = adjoint_log_f64(larger) + 0.5 * adjoint_log1p_f64(ratio * ratio);
     double found = larger > 0.5 && larger < 2 ? near : far;
-    return isinf(x) || isinf(y) ? INFINITY : found;
+    return isinf(x) || isinf(y) ? INFINITY : isnan(x) || isnan(y) ? NAN : found;
 }
 
 static inline double _Complex adjoint_complex_log(double _Complex z) {
@@ -59,7 +59,7 @@ static inline double _Complex adjoint_complex_exp(double _Complex z) {
     double real = size * adjoint_cos_f64(y) * more, imag = y == 0 ? y : size * adjoint_sin_f64(y) * more;
     int turns = !isfinite(y);
     real = turns && x == -INFINITY ? 0 : turns && x == INFINITY ? INFINITY : real;
-    imag = turns && x == -INFINITY ? 0 : imag;
+    imag = turns && x == -INFINITY ? (isnan(y) ? 0 : copysign(0.0, y)) : imag;
     return adjoint_of_parts(real, imag);
 }
 
@@ -73,8 +73,8 @@ static inline double _Complex adjoint_complex_sqrt(double _Complex z) {
     least = larger == 0 ? 0 : least * back;
     int ahead = !signbit(x);
     double real = ahead ? most : least, imag = copysign(ahead ? least : most, y);
-    real = isinf(y) ? INFINITY : isinf(x) ? (ahead ? INFINITY : isnan(y) ? y : 0) : real;
-    imag = isinf(y) ? y : isinf(x) ? (isnan(y) && ahead ? y : copysign(ahead ? 0 : INFINITY, y)) : imag;
+    real = isinf(y) ? INFINITY : isnan(x) ? x : isinf(x) ? (ahead ? INFINITY : isnan(y) ? y : 0) : real;
+    imag = isinf(y) ? y : isnan(x) ? x : isinf(x) ? (isnan(y) && ahead ? y : copysign(ahead ? 0 : INFINITY, y)) : imag;
     return adjoint_of_parts(real, imag);
 }
 
@@ -90,7 +90,7 @@ static inline double adjoint_hyperbolic(double x, double *cosine, double *more) 
 static inline double _Complex adjoint_complex_sinh(double _Complex z) {
     double x = __real__ z, y = __imag__ z, cosine, more, sine = adjoint_hyperbolic(x, &cosine, &more);
     double real = sine * adjoint_cos_f64(y) * more, imag = cosine * adjoint_sin_f64(y) * more;
-    real = x == 0 || (isinf(x) && !isfinite(y)) ? x : real;
+    real = !isfinite(y) && (x == 0 || isinf(x)) ? (x == 0 ? x : INFINITY) : real;
     return adjoint_of_parts(real, y == 0 ? y : imag);
 }
 
@@ -98,7 +98,7 @@ static inline double _Complex adjoint_complex_cosh(double _Complex z) {
     double x = __real__ z, y = __imag__ z, cosine, more, sine = adjoint_hyperbolic(x, &cosine, &more);
     double real = cosine * adjoint_cos_f64(y) * more, imag = sine * adjoint_sin_f64(y) * more;
     real = isinf(x) && !isfinite(y) ? INFINITY : real;
-    imag = y == 0 || (x == 0 && !isfinite(y)) ? copysign(0.0, x) * copysign(1.0, y) : imag;
+    imag = y == 0 ? (isnan(x) ? y : copysign(0.0, x) * copysign(1.0, y)) : x == 0 && !isfinite(y) ? 0 : imag;
     return adjoint_of_parts(real, imag);
 }
 
@@ -106,7 +106,7 @@ static inline double _Complex adjoint_complex_tanh(double _Complex z) {
     double x = __real__ z, y = __imag__ z, tangent = adjoint_tan_f64(y), sine = adjoint_sinh_f64(x);
     double slope = 1 + tangent * tangent, below = 1 + slope * sine * sine;
     double real = slope * sqrt(1 + sine * sine) * sine / below, imag = tangent / below;
-    int far = fabs(x) > 20;
+    int far = isinf(x) || (fabs(x) > 20 && isfinite(y));
     double rest = 4 * adjoint_sin_f64(y) * adjoint_cos_f64(y) * adjoint_exp_f64(-2 * fabs(x));
     real = far ? copysign(1.0, x) : x == 0 ? x : real;
     imag = far ? (isfinite(y) ? rest : copysign(0.0, y)) : y == 0 ? y : imag;
@@ -147,7 +147,7 @@ static inline double _Complex adjoint_complex_acos(double _Complex z) {
     double x = __real__ z, y = __imag__ z;
     double _Complex a = adjoint_complex_sqrt(adjoint_of_parts(1 - x, -y)), b = adjoint_complex_sqrt(adjoint_of_parts(1 + x, y));
     int large = adjoint_is_large(x, y);
-    double real = large ? adjoint_atan2_f64(fabs(y), x) : 2 * adjoint_atan2_f64(__real__ a, __real__ b);
+    double real = large || (x == 0 && isnan(y)) ? adjoint_atan2_f64(isnan(y) && !large ? 1 : fabs(y), x) : 2 * adjoint_atan2_f64(__real__ a, __real__ b);
     double imag = large ? copysign(adjoint_log_of_twice(x, y), -y) : adjoint_asinh_f64(__real__ b * __imag__ a - __imag__ b * __real__ a);
     return adjoint_of_parts(real, y == 0 && fabs(x) <= 1 ? -y : imag);
 }
@@ -157,7 +157,8 @@ static inline double _Complex adjoint_complex_acosh(double _Complex z) {
     double _Complex a = adjoint_complex_sqrt(adjoint_of_parts(x - 1, y)), b = adjoint_complex_sqrt(adjoint_of_parts(x + 1, y));
     int large = adjoint_is_large(x, y);
     double real = large ? adjoint_log_of_twice(x, y) : adjoint_asinh_f64(__real__ a * __real__ b + __imag__ a * __imag__ b);
-    return adjoint_of_parts(real, large ? adjoint_atan2_f64(y, x) : 2 * adjoint_atan2_f64(__imag__ a, __real__ b));
+    double imag = large ? adjoint_atan2_f64(y, x) : 2 * adjoint_atan2_f64(__imag__ a, __real__ b);
+    return adjoint_of_parts(real, x == 0 && isnan(y) ? 0.5 * ADJOINT_PI : imag);
 }
 
 static inline double _Complex adjoint_complex_atanh(double _Complex z) {
@@ -167,12 +168,13 @@ static inline double _Complex adjoint_complex_atanh(double _Complex z) {
     if (adjoint_is_large(x, y)) {
         double half = adjoint_length(0.5 * x, 0.5 * y);
         real = isinf(half) ? 0 : 0.25 * x / half / half;
-        imag = copysign(0.5 * ADJOINT_PI, toward);
+        imag = !isinf(y) && (isnan(x) || isnan(y)) ? NAN : copysign(0.5 * ADJOINT_PI, toward);
     } else if (x == 1 && b < 1e-150) {
         real = b == 0 ? INFINITY : -adjoint_log_f64(sqrt(b) / sqrt(2.0));
         imag = b == 0 ? toward : 0.25 * copysign(ADJOINT_PI, toward);
-    } else if (y == 0 && x < 1) {
-        imag = toward;
+    } else if (x == 0 || (y == 0 && x < 1)) {
+        real = x == 0 ? 0 : real;
+        imag = y == 0 ? toward : imag;
     }
     return signbit(__real__ z) ? adjoint_of_parts(-real, -imag) : adjoint_of_parts(real, imag);
 }
@@ -210,6 +212,14 @@ static inline double _Complex adjoint_complex_pow(double _Complex x, double _Com
     return adjoint_complex_exp(adjoint_wide_product(y, adjoint_complex_log(x)));
 }
 
+/* x / |x|, 0 for 0 */
+static inline double _Complex adjoint_direction(double _Complex x) {
+    double larger = fmax(fabs(__real__ x), fabs(__imag__ x)), by = larger < 1 ? 0x1p60 : 0x1p-60;
+    double a = __real__ x * by, b = __imag__ x * by, size = adjoint_length(a, b);
+    size = size == 0 ? 1 : size;
+    return adjoint_of_parts(a / size, b / size);
+}
+
 static inline double _Complex adjoint_scaled(double _Complex x, double by) {
     return adjoint_of_parts(__real__ x * by, __imag__ x * by);
 }
@@ -218,6 +228,10 @@ static inline double _Complex adjoint_scaled(double _Complex x, double by) {
 
 static inline PART TYPED(adjoint_abs)(ELEMENT x) {
     return (PART)adjoint_length(__real__ x, __imag__ x);
+}
+
+static inline ELEMENT TYPED(adjoint_sign)(ELEMENT x) {
+    return (ELEMENT)adjoint_direction(x);
 }
 
 static inline ELEMENT TYPED(adjoint_exp)(ELEMENT x) {

@@ -427,7 +427,7 @@ class Abs(Unary):
         if x.dtype.is_float:
             return k.call("fabs", x)
         if x.dtype.is_complex:
-            return k.complex_of(_length(k, x), k.literal(0.0, x.dtype.part), x.dtype)
+            return k.complex_of(k.call("abs", x, dtype=x.dtype.part), k.literal(0.0, x.dtype.part), x.dtype)
         return x if x.dtype.kind != "i" else k.select(k.less(x, 0), -x, x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
@@ -439,11 +439,6 @@ class Abs(Unary):
         flat = b.equal(node.result, zero)
         unit = b.select(flat, zero, b.div(x, b.select(flat, one, node.result)))
         return (b.mul(b.cast(b.real_part(ct), to=dtype), unit),)
-
-
-def _length(k: Kernel, x: Expr) -> Expr:
-    """Return the absolute value of a complex number."""
-    return k.call("abs", x, dtype=x.dtype.part)
 
 
 @operation
@@ -468,16 +463,16 @@ class Sign(Unary):
 
     def reference(self, x: Array) -> Array:
         if x.dtype.kind == "c":
-            size = np.abs(x)
-            by = np.where(size == 0, 1, size)
-            return complex_arithmetic.complex_number(x.real / by, x.imag / by)
+            by = np.where(np.fmax(np.abs(x.real), np.abs(x.imag)) < 1, x.real.dtype.type(2.0**60), x.real.dtype.type(2.0**-60))
+            a, b = x.real * by, x.imag * by
+            size = np.hypot(a, b)
+            size = np.where(size == 0, size.dtype.type(1), size)
+            return complex_arithmetic.complex_number(a / size, b / size)
         return np.sign(x)
 
     def scalar(self, k: Kernel, x: Expr) -> Expr:
         if x.dtype.is_complex:
-            size = k.let(_length(k, x), "size")
-            by = k.let(k.select(k.equal(size, 0), 1, size), "by")
-            return k.complex_of(k.part_of(x, "real") / by, k.part_of(x, "imag") / by, x.dtype)
+            return k.call("sign", x)
         if x.dtype.kind == "u":
             return k.cast(k.greater(x, 0), x.dtype)
         if x.dtype.is_integer:

@@ -1,4 +1,4 @@
-"""Products and quotients of complex numbers in NumPy, with the bits of `codegen/c/complex.h`.
+"""Products, quotients and powers of complex numbers in NumPy; the first two with the bits of `codegen/c/complex.h`.
 
 NumPy's own may fuse a product and a sum, depending on the processor.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["complex_number", "complex_product", "complex_quotient"]
+__all__ = ["complex_exponential", "complex_number", "complex_power", "complex_product", "complex_quotient", "complex_sine"]
 
 Array = np.ndarray[Any, Any]
 
@@ -41,3 +41,36 @@ def complex_quotient(x: Array, y: Array) -> Array:
     size = np.abs(c)
     found = complex_number(np.where(zero, a / size, real), np.where(zero, b / size, imag))
     return found.astype(x.dtype)
+
+
+def complex_power(x: Array, y: Array) -> Array:
+    """Return x to the power y: a product, or 1 divided by it, for a whole number of at most 64, otherwise e^(y log x).
+
+    All of it is computed in complex128.  0 is 0 to a power whose real part is above 0, 1 to the power 0, otherwise NaN.
+    """
+    base, exponent = (each.astype(np.complex128) for each in np.broadcast_arrays(x, y))
+    size = np.abs(exponent.real)
+    whole = (exponent.imag == 0) & (size <= 64) & (size == np.floor(size))
+    count = np.where(whole, size, 0).astype(np.int64)
+    power, factor = np.ones_like(base), base
+    begun = np.zeros(base.shape, bool)
+    for bit in range(7):
+        chosen = (count >> bit & 1) == 1
+        power = np.where(chosen, np.where(begun, complex_product(power, factor), factor), power)
+        begun |= chosen
+        factor = complex_product(factor, factor)
+    power = np.where(exponent.real < 0, complex_quotient(np.ones_like(power), power), power)
+    found = np.where(whole, power, complex_exponential(complex_product(exponent, np.log(base))))
+    at_zero = (base == 0) & (exponent != 0)
+    return np.where(at_zero, np.where(exponent.real > 0, 0, complex(np.nan, np.nan)), found).astype(x.dtype)
+
+
+def complex_exponential(x: Array) -> Array:
+    """Return e^x, by NumPy, for which the sign of a NaN may be that of a zero in the result."""
+    return np.exp(complex_number(x.real, np.where(np.isnan(x.imag), x.real.dtype.type(np.nan), x.imag)))
+
+
+def complex_sine(x: Array) -> Array:
+    """Return sin(x) as -i sinh(ix): NumPy's own has other signs of infinities, where C's annex G specifies none."""
+    found = np.sinh(complex_number(-x.imag, x.real))
+    return complex_number(found.imag, -found.real)

@@ -10,6 +10,7 @@ import numpy as np
 
 from adjoint.ir.kernel.c_ast import Real
 from adjoint.ir.op import operation, sample
+from adjoint.ir.ops import complex_arithmetic
 from adjoint.ir.ops.elementwise import ALL_NUMBERS, I32_23, PLAIN_FORMS, Array, Binary, Cotangents, dtype_of, literal, smooth_binary
 from adjoint.ir.ops.loops import ELEMENTS_PER_THREAD
 from adjoint.ir.public import Public
@@ -72,7 +73,7 @@ class Pow(Binary):
 
     def reference(self, x: Array, y: Array) -> Array:
         if x.dtype.kind == "c":
-            return np.power(x, y)
+            return complex_arithmetic.complex_power(x, y)
         if x.dtype.kind == "f":
             # Of two rows in memory: for an exponent that is one number NumPy may call `sqrt`, another function of -0 and -infinity.
             bases, exponents = (np.ascontiguousarray(each).reshape(-1) for each in np.broadcast_arrays(x, y))

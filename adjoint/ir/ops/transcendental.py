@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjoint.ir.op import operation, sample
-from adjoint.ir.ops import special_values
+from adjoint.ir.ops import complex_arithmetic, special_values
 from adjoint.ir.ops.elementwise import (
     F32_23,
     FULL,
@@ -54,7 +54,7 @@ class Exp(Unary):
     samples = smooth_unary()
 
     def reference(self, x: Array) -> Array:
-        return np.exp(x)
+        return complex_arithmetic.complex_exponential(x) if x.dtype.kind == "c" else np.exp(x)
 
     def scalar(self, k: Kernel, x: Expr) -> Expr:
         return k.call("exp", x)
@@ -236,7 +236,7 @@ class Sin(Unary):
     samples = smooth_unary((-4.0, 4.0))
 
     def reference(self, x: Array) -> Array:
-        return np.sin(x)
+        return complex_arithmetic.complex_sine(x) if x.dtype.kind == "c" else np.sin(x)
 
     def scalar(self, k: Kernel, x: Expr) -> Expr:
         return k.call("sin", x)
