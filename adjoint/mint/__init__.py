@@ -29,10 +29,8 @@ __all__ += products.__all__
 __all__ += reductions.__all__
 __all__ += shapes.__all__
 
-_COMPLEX = "there are no complex numbers: compute with the real and the imaginary part, each a tensor"
 _DEVICES = "it is for other devices: `mint.nn` has the layers"
 INSTEAD = {
-    "polar": _COMPLEX,
     "npu_gelu": "`mint.nn.functional.gelu`", "conv_tbc": "`mint.nn.functional.conv1d` of the transposed tensor",
     "addr_": "`x.copy_(beta * x + alpha * mint.outer(a, b))`",
     "batch_norm_stats": _DEVICES, "batch_norm_elemt": _DEVICES, "batch_norm_gather_stats_with_counts": _DEVICES,

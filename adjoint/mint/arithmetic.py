@@ -13,7 +13,7 @@ from adjoint.ir.ops.transcendental import Acosh, Asinh, Atanh
 from adjoint.ir.types import F64, DType
 from adjoint.numpy import elementwise, transcendental
 from adjoint.ops import activations, arithmetic, reduction
-from adjoint.ops.arguments import floating, number, operand
+from adjoint.ops.arguments import floating, number, operand, wrong
 from adjoint.ops.arithmetic import (
     abs,
     acos,
@@ -79,7 +79,7 @@ from adjoint.ops.arithmetic import (
     xlogy,
 )
 from adjoint.ops.arithmetic import less_equal as le
-from adjoint.ops.floats import imag, real
+from adjoint.ops.floats import imag, polar, real
 from adjoint.ops.generated import sigmoid, tanh
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor
@@ -91,8 +91,8 @@ __all__ = [
     "floor_divide", "fmod", "frac", "gcd", "greater", "greater_equal", "gt", "imag", "isclose", "isfinite", "isinf", "isnan",
     "isneginf", "le", "lerp", "less", "less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logical_and",
     "logical_not", "logical_or", "logical_xor", "lt", "maximum", "minimum", "mul", "nan_to_num", "ne", "neg", "negative", "not_equal",
-    "pow", "real", "reciprocal", "remainder", "round", "rsqrt", "sigmoid", "sign", "sin", "sinc", "sinh", "softmax", "sqrt", "square",
-    "sub", "tan", "tanh", "trunc", "xlogy",
+    "polar", "pow", "real", "reciprocal", "remainder", "round", "rsqrt", "sigmoid", "sign", "sin", "sinc", "sinh", "softmax", "sqrt",
+    "square", "sub", "tan", "tanh", "trunc", "xlogy",
 ]
 
 
@@ -216,7 +216,10 @@ def isnan(tensor: Any) -> Tensor:
 @fusible
 def isneginf(input: Any) -> Tensor:
     """Return for each element whether it is negative infinity."""
-    return arithmetic.equal(operand("IsNegInf", input), -math.inf)
+    x = operand("IsNegInf", input)
+    if x.dtype.is_complex:
+        raise wrong("IsNegInf", "input", "a Tensor of any dtype but a complex one", x, TypeError)
+    return arithmetic.equal(x, -math.inf)
 
 
 @fusible

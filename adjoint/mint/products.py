@@ -8,6 +8,7 @@ from adjoint.ir.ops.arithmetic import Sub
 from adjoint.numpy import products
 from adjoint.ops import distances, linear
 from adjoint.ops.arguments import axis_argument, operand, real, wrong
+from adjoint.ops.floats import conj
 from adjoint.ops.linear import addbmm, addmm, addmv, einsum, matmul, mm, outer
 from adjoint.ops.linear_systems import triangular_solve
 from adjoint.runtime.tensor.fusible import fusible
@@ -52,8 +53,8 @@ def dot(input: Any, other: Any) -> Tensor:
 
 @fusible
 def vdot(input: Any, other: Any) -> Tensor:
-    """Same as `dot`: there are no complex numbers."""
-    return dot(input, other)
+    """Return the product of two vectors, of complex ones that of the conjugate of the first."""
+    return dot(conj(input) if isinstance(input, Tensor) else input, other)
 
 
 @fusible

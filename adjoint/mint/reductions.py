@@ -49,8 +49,8 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: DType | N
     """Return the mean over axes; raise TypeError for integers and bools, unless `dtype` is a floating point type."""
     x = operand("Mean", input)
     x = x if dtype is None else x.astype(dtype_or("Mean", dtype, x.dtype), copy=False)
-    if not x.dtype.is_float:
-        raise wrong("Mean", "input", "a Tensor of a floating point type, or 'dtype' such a type", x, TypeError)
+    if not x.dtype.is_inexact:
+        raise wrong("Mean", "input", "a Tensor of a floating point or complex type, or 'dtype' such a type", x, TypeError)
     return reduction.mean(x, dim, keepdim)
 
 
@@ -164,7 +164,7 @@ def std_mean(input: Any, dim: Any = None, *, correction: int = 1, keepdim: bool 
 def cumsum(input: Any, dim: Any, dtype: DType | None = None) -> Tensor:
     """Return the cumulative sum along an axis; for bools and integers in Int64, unless `dtype` is given."""
     x = operand("CumSum", input)
-    return reduction.cumsum(x, dim, dtype if dtype is not None else x.dtype if x.dtype.is_float else I64)
+    return reduction.cumsum(x, dim, dtype if dtype is not None else x.dtype if x.dtype.is_inexact else I64)
 
 
 @fusible

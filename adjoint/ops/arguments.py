@@ -15,6 +15,7 @@ import numpy as np
 
 from adjoint.foundation.diagnostics import float_of, printed_as
 from adjoint.ir.op import Op, made, mistake
+from adjoint.ir.ops.comparison import NotEqual
 from adjoint.ir.ops.conversion import Cast
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, DType, Poly
 from adjoint.runtime.memory.op_plans import physical_memory
@@ -23,9 +24,10 @@ from adjoint.runtime.tensor.run_time_checks import is_run_time_number
 from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, constant
 
 __all__ = [
-    "ArgumentMistake", "IndexMistake", "axes_argument", "axis_argument", "channels_first", "check_memory", "choice", "dimension",
-    "dtype_argument", "filler", "flag", "float_only", "float_tensor", "floating", "integer", "number", "only", "operand", "pair", "real",
-    "roomy", "roomy_dtype", "seed_argument", "single", "single_dtype", "sizes_argument", "tensors_argument", "truth", "whole", "wrong",
+    "ArgumentMistake", "IndexMistake", "as_bools", "axes_argument", "axis_argument", "channels_first", "check_memory", "choice",
+    "dimension", "dtype_argument", "filler", "flag", "float_only", "float_tensor", "floating", "integer", "number", "only", "operand",
+    "pair", "real", "roomy", "roomy_dtype", "seed_argument", "single", "single_dtype", "sizes_argument", "tensors_argument", "truth",
+    "whole", "wrong",
 ]
 
 
@@ -75,10 +77,17 @@ def float_tensor(op: Op | str, x: Any, argument: str = "input") -> Tensor:
     return found
 
 
+def as_bools(x: Tensor) -> Tensor:
+    """Return for each element whether it is not 0."""
+    if x.dtype.is_complex:  # a cast takes the real part
+        return apply(made(NotEqual), x, constant(0, x.dtype))
+    return x if x.dtype is BOOL else apply(made(Cast, BOOL), x)
+
+
 def truth(op: Op | str, argument: str, x: Any) -> Tensor:
     """Return a Tensor or a number as a Tensor of bools: True for what is not 0."""
-    found = as_tensor(x) if isinstance(x, (bool, int, float)) else operand(op, x, argument)
-    return found if found.dtype is BOOL else apply(made(Cast, BOOL), found)
+    found = as_tensor(x) if isinstance(x, (bool, int, float, complex)) else operand(op, x, argument)
+    return as_bools(found)
 
 
 def floating(x: Tensor) -> Tensor:

@@ -94,13 +94,15 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
 
 
 def _cut_quotient(x: Tensor, y: Tensor) -> Tensor:
-    return trunc(x / y) if x.dtype.is_float else binary(_FLOOR_DIV, binary(_SUB, x, binary(_FMOD, x, y)), y)
+    return trunc(x / y) if x.dtype.is_inexact else binary(_FLOOR_DIV, binary(_SUB, x, binary(_FMOD, x, y)), y)
 
 
 def _as_number(x: Any, beside: Any) -> Any:
     """Return a 0-d tensor next to one with dimensions in the other's dtype, if that holds such numbers."""
     if not (isinstance(x, Tensor) and isinstance(beside, Tensor) and x.ndim == 0 and beside.ndim) or x.dtype is beside.dtype:
         return x
+    if x.dtype.is_complex or beside.dtype.is_complex:
+        return cast(x, beside.dtype) if beside.dtype.is_complex else x
     kept = beside.dtype.is_float or (x.dtype.is_integer and beside.dtype.is_integer) or x.dtype is BOOL
     return cast(x, beside.dtype) if kept else x
 
@@ -217,8 +219,8 @@ def isclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, eq
 
 
 def _measured(x: Tensor) -> Tensor:
-    """Return floats unchanged, integers as Float64."""
-    return x if x.dtype.is_float else cast(x, F64)
+    """Return floats and complex numbers unchanged, integers as Float64."""
+    return x if x.dtype.is_inexact else cast(x, F64)
 
 
 def _distance(x: Tensor, y: Tensor) -> Tensor:
@@ -275,7 +277,7 @@ def round(input: Any, *, decimals: int = 0) -> Tensor:
     places = integer(_ROUND, "decimals", decimals)
     if not -300 <= places <= 300:
         raise wrong(_ROUND, "decimals", "in [-300, 300]", places)
-    if not x.dtype.is_float:
+    if not x.dtype.is_inexact:
         return apply(_IDENTITY, x)
     return apply(_ROUND, x) if places == 0 else apply(_ROUND, x * 10.0**places) / 10.0**places
 
@@ -284,7 +286,7 @@ def round(input: Any, *, decimals: int = 0) -> Tensor:
 def trunc(input: Any) -> Tensor:
     """Return the input rounded toward zero."""
     x = operand("Trunc", input)
-    if not x.dtype.is_float:
+    if not x.dtype.is_inexact:
         return apply(_IDENTITY, x)
     return apply(_SELECT, apply(_LESS, x, constant(0.0, x.dtype)), apply(_CEIL, x), apply(_FLOOR, x))
 
@@ -293,6 +295,8 @@ def trunc(input: Any) -> Tensor:
 def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """Replace NaN and the infinities: by default with 0 and the largest numbers of the dtype."""
     x = operand("NanToNum", input)
+    if x.dtype.is_complex:
+        raise wrong("NanToNum", "input", "a Tensor of any dtype but a complex one", x, TypeError)
     if not x.dtype.is_float:
         return apply(_IDENTITY, x)
     largest = LARGEST[x.dtype]

@@ -157,7 +157,7 @@ def positions(op: str, row: Tensor, values: Tensor, behind: bool, to: DType) -> 
     row  a vector, or rows along the last axis, with the leading sizes of `values`
     """
     dtype = common_dtype(row.dtype, values.dtype)
-    row, values = (t.astype(dtype if dtype.is_float or dtype.is_integer else I32, copy=False) for t in (row, values))
+    row, values = (t.astype(I32 if dtype is BOOL else dtype, copy=False) for t in (row, values))
     if row.ndim == 1:
         found = reshape(apply(made(SearchSorted, behind), row, reshape(values, (-1,))), values.shape)
     elif row.ndim == 0 or values.ndim == 0 or row.shape[:-1] != values.shape[:-1]:

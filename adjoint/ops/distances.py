@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.ir.op import made
+from adjoint.ir.ops import complex as complex_numbers
 from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.types import BF16, BOOL, F16, F32, I64
 from adjoint.ops.arguments import (
@@ -71,9 +72,9 @@ def kron(input: Any, other: Any) -> Tensor:
 
 @fusible
 def vecdot(x: Any, y: Any, *, axis: int = -1) -> Tensor:
-    """Return the inner products of vectors along an axis; of integers in Int64."""
+    """Return the inner products of vectors along an axis, with the conjugates of `x` if it is complex; of integers in Int64."""
     first, second = operand("VecDot", x, "x"), operand("VecDot", y, "y")
-    found = first * second
+    found = (apply(made(complex_numbers.Conjugate), first) if first.dtype.is_complex else first) * second
     return sum(found, dimension("VecDot", axis, found, tensor="x"))
 
 
@@ -145,8 +146,8 @@ def cov(input: Any, *, correction: Any = 1, fweights: Any = None, aweights: Any 
     x, less = operand(op, input), number(op, "correction", correction)
     if x.ndim > 2:
         raise wrong(op, "input", "of at most 2 dimensions", x)
-    if x.dtype is BOOL:
-        raise wrong(op, "input", "a Tensor of numbers", x, TypeError)
+    if x.dtype is BOOL or x.dtype.is_complex:
+        raise wrong(op, "input", "a Tensor of real numbers", x, TypeError)
     x = reshape(x, (1, -1)) if x.ndim < 2 else x
     x = x if x.dtype.is_float and x.dtype not in (F16, BF16) else x.astype(F32)
     weights = None

@@ -12,15 +12,17 @@ from adjoint.ir.op import made
 from adjoint.ir.ops import complex as complex_numbers
 from adjoint.ir.ops.arithmetic import Maximum, Minimum, Mul
 from adjoint.ir.ops.composed import Hypot
-from adjoint.ir.ops.conversion import Cast, Select
+from adjoint.ir.ops.conversion import Select
 from adjoint.ir.ops.shape import Broadcast
-from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I64
+from adjoint.ir.types import BF16, BOOL, C128, F16, F32, F64, I64
 from adjoint.ops import arguments
-from adjoint.ops.arguments import ArgumentMistake, float_only, float_tensor, floating, number, operand, wrong
+from adjoint.ops.arguments import ArgumentMistake, as_bools, float_only, float_tensor, floating, number, operand, wrong
 from adjoint.ops.arithmetic import (
     abs,
+    atan2,
     cast,
     clamp,
+    cos,
     equal,
     greater,
     isnan,
@@ -31,19 +33,21 @@ from adjoint.ops.arithmetic import (
     pow,
     reciprocal,
     sign,
+    sin,
     sub,
     truncated_mod,
     where,
 )
+from adjoint.ops.parts import stack
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.operators import combined
 from adjoint.runtime.tensor.tensor import Tensor, apply, constant
 
 __all__ = [
-    "approximate_equal", "conj", "copysign", "deg2rad", "eps", "float_power", "float_power_ext", "fmax", "fmin", "frac", "heaviside",
-    "hypot", "imag", "inv", "is_complex", "is_floating_point", "is_nonzero", "is_tensor", "isnan_ext", "isneginf", "isposinf", "isreal",
-    "ldexp", "logit", "positive", "rad2deg", "real", "sgn", "signbit", "xdivy",
+    "angle", "approximate_equal", "conj", "copysign", "deg2rad", "eps", "float_power", "float_power_ext", "fmax", "fmin", "frac",
+    "heaviside", "hypot", "imag", "inv", "is_complex", "is_floating_point", "is_nonzero", "is_tensor", "isnan_ext", "isneginf",
+    "isposinf", "isreal", "ldexp", "logit", "polar", "positive", "rad2deg", "real", "sgn", "signbit", "view_as_real", "xdivy",
 ]
 
 _MUL, _MAXIMUM, _MINIMUM, _SELECT, _HYPOT = Mul(), Maximum(), Minimum(), Select(), Hypot()
@@ -56,8 +60,8 @@ def copysign(x: Any, other: Any) -> Tensor:
     """Return |x|, negated where `other` is less than 0; of integers in Float32.  `other` broadcasts to the shape of `x`, or `x` to its.
     """
     given = operand("CopySign", x, "x")
-    if given.dtype is BOOL:
-        raise wrong("CopySign", "x", "a Tensor of numbers", given, TypeError)
+    if given.dtype is BOOL or given.dtype.is_complex:
+        raise wrong("CopySign", "x", "a Tensor of real numbers", given, TypeError)
     if not isinstance(other, Tensor):
         other = number("CopySign", "other", other)
     size = abs(floating(given))
@@ -132,17 +136,18 @@ def eps(x: Any) -> Tensor:
 
 @fusible
 def float_power(input: Any, exponent: Any) -> Tensor:
-    """Return `input` to the power of `exponent`, in Float64; one of them is a Tensor."""
+    """Return `input` to the power of `exponent`, in Float64, or Complex128 if one is complex; one of them is a Tensor."""
     if not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
         raise wrong("FloatPower", "input", "a Tensor, or 'exponent' one", input, TypeError)
-    pair = [x.astype(F64, copy=False) if isinstance(x, Tensor) else arguments.real("FloatPower", name, x)
+    to = C128 if any(isinstance(x, Tensor) and x.dtype.is_complex for x in (input, exponent)) else F64
+    pair = [x.astype(to, copy=False) if isinstance(x, Tensor) else arguments.real("FloatPower", name, x)
             for name, x in (("input", input), ("exponent", exponent))]
     return pow(*pair)
 
 
 @fusible
 def float_power_ext(input: Any, exponent: Any) -> Tensor:
-    """Return `input` to the power of `exponent`, in Float64; one of them is a Tensor."""
+    """Return `input` to the power of `exponent`, in Float64, or Complex128 if one is complex; one of them is a Tensor."""
     return float_power(input, exponent)
 
 
@@ -236,8 +241,8 @@ def logit(input: Any, eps: float | None = None) -> Tensor:
 def xdivy(x: Any, y: Any) -> Tensor:
     """Return x / y, 0 where x is 0; raise TypeError for integers and bools."""
     def quotient(first: Tensor, second: Tensor) -> Tensor:
-        if not first.dtype.is_float:
-            raise wrong("Xdivy", "x", "a Tensor of a floating point type, or 'y' one", first, TypeError)
+        if not first.dtype.is_inexact:
+            raise wrong("Xdivy", "x", "a Tensor of a floating point or complex type, or 'y' one", first, TypeError)
         nothing = equal(first, 0)
         return where(nothing, 0.0, first / where(nothing, 1.0, second))
 
@@ -290,7 +295,7 @@ def is_nonzero(input: Any) -> Any:
     x = operand("IsNonzero", input)
     if x.size != 1:
         raise wrong("IsNonzero", "input", "of 1 element", x)
-    return apply(made(Cast, BOOL), reshape(x, ())).item()
+    return as_bools(reshape(x, ())).item()
 
 
 def is_tensor(obj: Any) -> bool:
@@ -306,6 +311,44 @@ def is_floating_point(input: Any) -> bool:
 def is_complex(input: Any) -> bool:
     """Return whether the dtype of a tensor is complex."""
     return operand("IsComplex", input).dtype.is_complex
+
+
+@fusible
+def angle(input: Any) -> Tensor:
+    """Return the angles of complex numbers, in [-pi, pi]: those between the positive real axis and the number.
+
+    gradient  i * x / |x|^2 * ct, 0 at 0
+    ct        the gradient of the result
+    """
+    x = operand("Angle", input)
+    if not x.dtype.is_complex:
+        raise wrong("Angle", "input", "a Tensor of a complex type", x, TypeError)
+    return atan2(imag(x), real(x))
+
+
+@fusible
+def polar(abs: Any, angle: Any) -> Tensor:
+    """Return the complex numbers with these absolute values and angles, both of Float32 or both of Float64; their shapes broadcast."""
+    size, turned = operand("Polar", abs, "abs"), operand("Polar", angle, "angle")
+    return complex_of(size * cos(turned), size * sin(turned))
+
+
+@fusible
+def view_as_real(input: Any) -> Tensor:
+    """Return complex numbers as pairs of floats, the real and the imaginary part along a new last axis."""
+    x = operand("ViewAsReal", input)
+    if not x.dtype.is_complex:
+        raise wrong("ViewAsReal", "input", "a Tensor of a complex type", x, TypeError)
+    return stack((real(x), imag(x)), -1)
+
+
+@fusible
+def complex_abs(x: Any) -> Tensor:
+    """Return the absolute values of complex numbers, as floats."""
+    given = operand("ComplexAbs", x, "x")
+    if not given.dtype.is_complex:
+        raise wrong("ComplexAbs", "x", "a Tensor of a complex type", given, TypeError)
+    return real(abs(given))
 
 
 @fusible

@@ -34,9 +34,9 @@ FUNCTIONS = {
     "distances":
         "addr bidense cdist cov cross dist kron pdist renorm vander vecdot",
     "floats":
-        "approximate_equal conj copysign deg2rad eps float_power float_power_ext fmax fmin frac heaviside hypot imag inv is_complex "
-        "is_floating_point is_nonzero is_tensor isnan_ext isneginf isposinf isreal ldexp logit positive rad2deg real sgn signbit "
-        "xdivy",
+        "angle approximate_equal conj copysign deg2rad eps float_power float_power_ext fmax fmin frac heaviside hypot imag inv "
+        "is_complex is_floating_point is_nonzero is_tensor isnan_ext isneginf isposinf isreal ldexp logit polar positive rad2deg real "
+        "sgn signbit view_as_real xdivy",
     "fractional":
         "fractional_max_pool2d fractional_max_pool3d",
     "integers":
@@ -148,10 +148,10 @@ PRIMITIVES = {
         "RandomCategorical RandomChoiceWithMask RandomGamma RandomPoisson RandomShuffle Randperm StandardNormal "
         "UniformCandidateSampler UniformInt UniformReal LogNormalReverse ParameterizedTruncatedNormal RandpermV2 TruncatedNormal",
     "elementwise":
-        "AccumulateNV2 AddN Addcdiv Addcmul ApproximateEqual BitwiseAnd BitwiseOr BitwiseXor Cast CheckNumerics Complex Conj Depend "
-        "Div DivNoNan Eps Fmax Fmin Gcd Heaviside Hypot Identity IdentityN Imag Inv Invert IsClose Lcm LeftShift Lerp LogicalAnd "
-        "LogicalOr Logit MaskedFill Mod NanToNum Real RealDiv Reciprocal RightShift Rint Round Select SquareSumAll SquaredDifference "
-        "StopGradient Trunc TruncateDiv TruncateMod Xdivy Xlogy",
+        "AccumulateNV2 AddN Addcdiv Addcmul Angle ApproximateEqual BitwiseAnd BitwiseOr BitwiseXor Cast CheckNumerics Complex "
+        "ComplexAbs Conj Depend Div DivNoNan Eps Fmax Fmin Gcd Heaviside Hypot Identity IdentityN Imag Inv Invert IsClose Lcm "
+        "LeftShift Lerp LogicalAnd LogicalOr Logit MaskedFill Mod NanToNum Polar Real RealDiv Reciprocal RightShift Rint Round Select "
+        "SquareSumAll SquaredDifference StopGradient Trunc TruncateDiv TruncateMod Xdivy Xlogy",
     "fractional":
         "FractionalAvgPool FractionalMaxPool FractionalMaxPool3DWithFixedKsize FractionalMaxPoolWithFixedKsize",
     "fused_steps":

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adjoint.ir.op import made
+from adjoint.ir.ops import complex as complex_numbers
 from adjoint.ir.ops.along import ArgMax, ArgMin
 from adjoint.ir.ops.conversion import Cast
 from adjoint.ir.ops.cumulative import CumProd, CumSum
@@ -22,6 +23,7 @@ from adjoint.ir.ops.singular import SingularValues
 from adjoint.ir.ops.sums import All, Any_, Mean, Prod, Sum, SumOfSquares
 from adjoint.ir.types import BOOL, F32, F64, I32, I64, U8, U16, U32, U64, DType
 from adjoint.ops.arguments import (
+    as_bools,
     axes_argument,
     axis_argument,
     dtype_or,
@@ -62,8 +64,8 @@ _SINGULAR_VALUES = SingularValues()
 
 
 def widened(x: Tensor, dtype: Any, op: str) -> Tensor:
-    """Return `x` in the dtype of its sum: the requested one, its own for floats and wide unsigned integers, else Int64."""
-    to = dtype_or(op, dtype, x.dtype if x.dtype.is_float or x.dtype in (U16, U32, U64) else I64)
+    """Return `x` in the dtype of its sum: the requested one, its own for floats, complex numbers and wide unsigned integers, else Int64."""
+    to = dtype_or(op, dtype, x.dtype if x.dtype.is_inexact or x.dtype in (U16, U32, U64) else I64)
     return x if x.dtype is to else apply(made(Cast, to), x)
 
 
@@ -88,7 +90,7 @@ def mean(x: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
     if x.dtype is BOOL:
         raise wrong("ReduceMean", "x", "a Tensor of numbers, such as `x.astype(float32)`", x, RuntimeError)
     op = made(Mean, axes_argument("ReduceMean", axis, x.ndim), flag("ReduceMean", "keep_dims", keep_dims))
-    if x.dtype.is_float:
+    if x.dtype.is_inexact:
         return apply(op, x)
     return apply(made(Cast, x.dtype), apply(op, apply(made(Cast, F64), x)))
 
@@ -199,7 +201,7 @@ def all(input: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
     """Return whether all elements over axes are true; numbers are true unless 0."""
     x = operand("ReduceAll", input)
     op = made(All, axes_argument("ReduceAll", axis, x.ndim), flag("ReduceAll", "keep_dims", keep_dims))
-    return apply(op, x if x.dtype is BOOL else apply(made(Cast, BOOL), x))
+    return apply(op, as_bools(x))
 
 
 @fusible
@@ -207,14 +209,14 @@ def any(input: Any, axis: Any = None, keep_dims: bool = False) -> Tensor:
     """Return whether an element over axes is true; numbers are true unless 0.  Of UInt8 it is 0 or 1 in UInt8, as in MindSpore."""
     x = operand("ReduceAny", input)
     op = made(Any_, axes_argument("ReduceAny", axis, x.ndim), flag("ReduceAny", "keep_dims", keep_dims))
-    out = apply(op, x if x.dtype is BOOL else apply(made(Cast, BOOL), x))
+    out = apply(op, as_bools(x))
     return apply(made(Cast, U8), out) if x.dtype is U8 else out
 
 
 @fusible
 def count_nonzero(x: Any, axis: Any = (), keep_dims: bool = False, dtype: DType = I32) -> Tensor:
     """How many elements over axes are not 0."""
-    counted = apply(made(Cast, dtype_or("CountNonZero", dtype, I32)), apply(made(Cast, BOOL), operand("CountNonZero", x, "x")))
+    counted = apply(made(Cast, dtype_or("CountNonZero", dtype, I32)), as_bools(operand("CountNonZero", x, "x")))
     return apply(made(Sum, axes_argument("CountNonZero", axis, counted.ndim), flag("CountNonZero", "keep_dims", keep_dims)), counted)
 
 
@@ -288,6 +290,7 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
          value, "nuc", the sum of all; others are a ValueError
 
     Integers count as Float32, but of a vector of them the largest and smallest size are such integers, how many are not 0 an Int64.
+    The norm of complex numbers is complex, as in MindSpore, with the imaginary part 0.
     What is made of singular values is Float32 of two-byte floats.  Its gradient is U diag(ct) V^T; equal largest or smallest values
     share theirs, and of a matrix without full rank that of "nuc" is one of the subgradients.  Its own gradient is NaN where singular
     values are equal.
@@ -295,6 +298,10 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
     given = operand("Norm", A, "A")
     x = floating(given)
     x = x if dtype is None else apply(made(Cast, dtype_or("Norm", dtype, x.dtype)), x)
+    if x.dtype.is_complex:
+        if ord in ("nuc", 2, -2) and len(axes_argument("Norm", dim, x.ndim, "dim")) == 2:
+            raise wrong("Norm", "A", f"a Tensor of a floating point type where 'ord' is {ord!r}, for a norm of matrices", x, TypeError)
+        return norm(apply(made(complex_numbers.RealPart), abs(x)), ord, dim, keepdim).astype(x.dtype)
     whole = dtype is None and not given.dtype.is_float
     axes, keep = axes_argument("Norm", dim, x.ndim, "dim"), flag("Norm", "keepdim", keepdim)
     if (isinstance(ord, str) and ord == "fro") or ord is None:
@@ -312,7 +319,7 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
     if ord in (math.inf, -math.inf):
         return apply(made(ReduceMax if ord > 0 else ReduceMin, axes, keep), abs(given if whole and given.dtype.is_integer else x))
     if ord == 0:
-        return apply(made(Sum, axes, keep), apply(made(Cast, I64 if whole else x.dtype), apply(made(Cast, BOOL), x)))
+        return apply(made(Sum, axes, keep), apply(made(Cast, I64 if whole else x.dtype), as_bools(x)))
     return power_norm(x, real("Norm", "ord", ord), axes, keep)
 
 
@@ -375,7 +382,7 @@ def nanmean(input: Any, axis: Any = None, keepdims: bool = False, *, dtype: DTyp
 
 
 def _without_nan(x: Tensor) -> Tensor:
-    return where(x == x, x, constant(0.0, x.dtype)) if x.dtype.is_float else x
+    return where(x == x, x, constant(0.0, x.dtype)) if x.dtype.is_inexact else x
 
 
 # Along an axis ------------------------------------------------------------------------------------------------------
@@ -395,7 +402,7 @@ def cumsum(x: Any, axis: Any, dtype: DType | None = None) -> Tensor:
 def cumprod(input: Any, dim: Any, dtype: DType | None = None) -> Tensor:
     """Return the running product along an axis; of integers as Int64 by default."""
     x = operand("CumProd", input)
-    if dtype is not None or not x.dtype.is_float:
+    if dtype is not None or not x.dtype.is_inexact:
         x = apply(made(Cast, dtype_or("CumProd", dtype, I64)), x)
     along = axis_argument("CumProd", dim, x.ndim, "dim")
     return apply(made(CumProd, along), x) if x.ndim else x

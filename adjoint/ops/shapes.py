@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.ir.op import made
+from adjoint.ir.ops import complex as complex_numbers
 from adjoint.ir.ops import indexing
 from adjoint.ir.ops.conversion import Cast
 from adjoint.ir.ops.cumulative import CumSum
@@ -160,11 +161,12 @@ def swapaxes(input: Any, axis0: int, axis1: int) -> Tensor:
 
 @fusible
 def adjoint(x: Any) -> Tensor:
-    """Return the matrices (..., n, m) transposed; ValueError for a tensor of fewer than two axes."""
+    """Return the matrices (..., n, m) transposed, and complex ones conjugate; ValueError for a tensor of fewer than two axes."""
     given = operand("Adjoint", x, "x")
     if given.ndim < 2:
         raise wrong("Adjoint", "x", "of at least 2 dimensions", given)
-    return swapaxes(given, -1, -2)
+    turned = swapaxes(given, -1, -2)
+    return apply(made(complex_numbers.Conjugate), turned) if given.dtype.is_complex else turned
 
 
 @fusible

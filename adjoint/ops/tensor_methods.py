@@ -886,7 +886,7 @@ _FUNCTIONS: dict[str, ModuleType] = {
          "addcdiv addcmul bitwise_and bitwise_or bitwise_xor clamp clip div fmod invert lerp masked_fill nan_to_num "
          "reciprocal subtract trunc type_as xlogy"),
         (floats,
-         "conj copysign deg2rad fmax fmin frac heaviside hypot imag inv isneginf isposinf isreal ldexp logit positive "
+         "angle conj copysign deg2rad fmax fmin frac heaviside hypot imag inv isneginf isposinf isreal ldexp logit positive "
          "rad2deg real sgn signbit xdivy"),
         (integers, "bitwise_left_shift bitwise_right_shift gcd lcm"),
         (activations, "hardshrink log_softmax soft_shrink"),
@@ -933,11 +933,11 @@ _DTYPES = {
 _IN_PLACE = ("add", "addmm", "clamp", "div", "index_put", "masked_fill", "masked_scatter", "remainder", "sub")
 
 
-_COMPLEX = "the real and the imaginary part, each a tensor: there are no complex numbers"
 _MEMORY = "`x.asnumpy()` or `x.to_dlpack()`, which share the memory of the tensor"
 _INDEX = "`x[index]`, for reading and writing"
 INSTEAD = {
-    "angle": _COMPLEX, "eigvals": _COMPLEX, "storage": _MEMORY, "untyped_storage": _MEMORY,
+    "eigvals": "the eigenvalues of a matrix that is not symmetric are not computed here: `numpy.linalg.eigvals` of `x.asnumpy()`",
+    "storage": _MEMORY, "untyped_storage": _MEMORY,
     "set_": "`x.copy_(y)` for the numbers, or `x.set_data(y)` for another shape too: two tensors never write to one memory",
     "delete_": "`del x`: the memory is freed with the last tensor that holds it", "set_cast_dtype": "`x.astype(dtype)`",
     "set_device_address": "`Tensor.from_numpy`, which shares the memory of an array",

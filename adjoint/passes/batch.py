@@ -60,7 +60,7 @@ def batched(b: Builder, region: Region, operands: Sequence[Atom], copier: Rewrit
     """
     size = tensor_type(operands[0]).shape[0]
     # The loop over the examples takes slices of the operands, also where the examples are computed at once: for their gradients.
-    examples: Known = {param: b.examples(x, hint=param.hint) if tensor_type(x).dtype.is_float else x
+    examples: Known = {param: b.examples(x, hint=param.hint) if tensor_type(x).dtype.is_inexact else x
                        for param, x in zip(region.params, operands, strict=True)}
     inner = b.inner()
     batch = _Batch(size, examples, copier)
@@ -322,7 +322,7 @@ class _Batch:
             nothing = [other.zeros(tensor_type(atom)) for atom in found]
             made = b.emit_node(If(), [b.any(taken, axes=(0,))], regions=[inner.finish(found), other.finish(nothing)])
             outside = free_of(region)
-            chosen.append([self.result(b, atom) if isinstance(atom, Value) and atom in outside and self._is_mapped(atom) and _is_float(atom)
+            chosen.append([self.result(b, atom) if isinstance(atom, Value) and atom in outside and self._is_mapped(atom) and _is_inexact(atom)
                            else x for atom, x in zip(region.results, made.results, strict=True)])
         sides = list(zip(*chosen, *(region.results for region in node.regions), strict=True))
         self._became(node, [y if one in self._undefined else x if other in self._undefined else _where(b, condition, x, y)
@@ -330,7 +330,7 @@ class _Batch:
         # Where a side gives a value from outside, each use of the result has a choice of its own, as in `_guarded`.
         inside = [{value for each in region.nodes for value in each.results} for region in node.regions]
         for result, (x, y, one, other) in zip(node.results, sides, strict=True):
-            if _is_float(result) and not self._undefined.intersection((one, other)) and not (one in inside[0] and other in inside[1]):
+            if _is_inexact(result) and not self._undefined.intersection((one, other)) and not (one in inside[0] and other in inside[1]):
                 self._guards[result] = x, ((condition, y),)
 
     def _masked_loop_or_choice(self, b: Builder, node: Node) -> None:
@@ -385,7 +385,7 @@ class _Batch:
         around, self._guards = self._guards, dict(self._guards)
         outer = {value: self._known[value] for value in free_of(region) if value in self._mapped}
         for value, atom in outer.items():
-            if tensor_type(atom).dtype.is_float:
+            if tensor_type(atom).dtype.is_inexact:
                 outside, guards = around.get(value, (atom, ()))
                 inside = self._guarded(b, value) if guards else atom
                 self._guards[value] = outside, (*guards, (going, one(inside)))
@@ -439,8 +439,8 @@ def _of_tensors(node: Node) -> bool:
     return all(isinstance(value.type, TensorType) for value in values)
 
 
-def _is_float(value: Value) -> bool:
-    return isinstance(value.type, TensorType) and value.type.dtype.is_float
+def _is_inexact(value: Value) -> bool:
+    return isinstance(value.type, TensorType) and value.type.dtype.is_inexact
 
 
 def _is_heard(node: Node) -> bool:

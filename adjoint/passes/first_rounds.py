@@ -42,7 +42,7 @@ def gives_names(node: Node) -> bool:
     """Return True for a loop that gives another name to a tensor of floats that it also uses as it is, or that already got one."""
     if not isinstance(node.op, (For, While)) or sum(1 for region in node.regions for _ in walk(region)) > _MOST_NODES:
         return False
-    named = [atom for atom in node.operands if isinstance(atom, Value) and isinstance(atom.type, TensorType) and atom.type.dtype.is_float]
+    named = [atom for atom in node.operands if isinstance(atom, Value) and isinstance(atom.type, TensorType) and atom.type.dtype.is_inexact]
     used = {value for region in node.regions for value in free_of(region)}
     return len({*named}) < len(named) or not used.isdisjoint(named)
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjoint.ir.op import Op, mistake, operation, sample
-from adjoint.ir.ops import transcendental
+from adjoint.ir.ops import complex_arithmetic, transcendental
 from adjoint.ir.ops.elementwise import (
     F32_23,
     FULL,
+    INEXACT,
     NUMBERS,
     ONE,
     Array,
@@ -43,25 +44,31 @@ __all__ = [
 class Sigmoid(Unary):
     """1 / (1 + exp(-x)).
 
-    x         T[s], T a floating point type
+    x         T[s], T a floating point or complex type
     result    T[s]
-    gradient  ct * y * (1 - y), with y = sigmoid(x)
-    errors    TypeError: not floating point
+    gradient  ct * conj(y * (1 - y)), with y = sigmoid(x)
+    errors    TypeError: neither floating point nor complex
     """
 
     public = Public("sigmoid(input)", methods="sigmoid sigmoid_", operands="floats")
+    accepts = INEXACT
     cost = 10
     pack = "activation"
     samples = smooth_unary()
 
     def reference(self, x: Array) -> Array:
         one = x.dtype.type(1)
+        if x.dtype.kind == "c":
+            return complex_arithmetic.complex_quotient(np.broadcast_to(one, x.shape), one + complex_arithmetic.complex_exponential(-x))
         return one / (one + np.exp(-x))
 
     def scalar(self, k: Kernel, x: Expr) -> Expr:
-        return k.call("sigmoid", x)
+        return 1 / (1 + k.call("exp", -x)) if x.dtype.is_complex else k.call("sigmoid", x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        if dtype_of(ct).is_complex:
+            y = b.conj(node.result)
+            return (b.mul(ct, b.mul(y, b.sub(b.constant(1.0, dtype_of(y)), y))),)
         return (b.sigmoid_gradient(node.result, ct),)
 
 

@@ -177,7 +177,7 @@ class NotEqual(Comparison):
 class Inspection(Unary):
     """A test of each number: the result is a bool, without gradient."""
 
-    accepts = REAL
+    accepts = ANY
     yields = BOOL
     samples = (
         sample(tensor(F32, (5,)), values={0: [0.0, math.nan, math.inf, -math.inf, 1.0]}, smooth=False, note="a step"),
@@ -188,9 +188,9 @@ class Inspection(Unary):
 
 @operation
 class IsNan(Inspection):
-    """Whether x is NaN; an integer or a bool never is.
+    """Whether x is NaN; an integer or a bool never is, a complex number if one of its parts is.
 
-    x         T[s], T any dtype but a complex one
+    x         T[s], T any dtype
     result    bool[s]
     gradient  none: piecewise constant
     errors    none
@@ -204,14 +204,14 @@ class IsNan(Inspection):
         return np.isnan(x)
 
     def scalar(self, k: Kernel, x: Expr) -> Expr:
-        return k.call("isnan", x) if x.dtype.is_float else k.literal(False, BOOL)
+        return k.call("isnan", x) if x.dtype.is_inexact else k.literal(False, BOOL)
 
 
 @operation
 class IsInf(Inspection):
-    """Whether x is infinite; an integer or a bool never is.
+    """Whether x is infinite; an integer or a bool never is, a complex number if one of its parts is.
 
-    x         T[s], T any dtype but a complex one
+    x         T[s], T any dtype
     result    bool[s]
     gradient  none: piecewise constant
     errors    none
@@ -225,14 +225,14 @@ class IsInf(Inspection):
         return np.isinf(x)
 
     def scalar(self, k: Kernel, x: Expr) -> Expr:
-        return k.call("isinf", x) if x.dtype.is_float else k.literal(False, BOOL)
+        return k.call("isinf", x) if x.dtype.is_inexact else k.literal(False, BOOL)
 
 
 @operation
 class IsFinite(Inspection):
-    """Whether x is neither infinite nor NaN; an integer or a bool always is.
+    """Whether x is neither infinite nor NaN; an integer or a bool always is, a complex number if both parts are.
 
-    x         T[s], T any dtype but a complex one
+    x         T[s], T any dtype
     result    bool[s]
     gradient  none: piecewise constant
     errors    none
@@ -246,4 +246,4 @@ class IsFinite(Inspection):
         return np.isfinite(x)
 
     def scalar(self, k: Kernel, x: Expr) -> Expr:
-        return k.call("isfinite", x) if x.dtype.is_float else k.literal(True, BOOL)
+        return k.call("isfinite", x) if x.dtype.is_inexact else k.literal(True, BOOL)

@@ -20,6 +20,7 @@ import numpy as np
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import NotDifferentiable, Op, family, mistake, mistyped, operation, sample
 from adjoint.ir.ops import batching
+from adjoint.ir.ops.elementwise import ALL_NUMBERS
 from adjoint.ir.ops.loops import grain_of
 from adjoint.ir.ops.reduce import COLUMNS, NUMBERS
 from adjoint.ir.types import F32, F64, I32, I64, U8, DType, TensorType, tensor
@@ -129,7 +130,7 @@ class CumSum(Cumulative):
     )
 
     def infer(self, x: Any) -> TensorType:
-        self.check_operand("x", x, NUMBERS, "a number type")
+        self.check_operand("x", x, ALL_NUMBERS, "a number type")
         return x
 
     def reference(self, x: Array) -> Array:
@@ -167,7 +168,8 @@ class CumProd(Cumulative):
 
     x         T[s], T a number type
     result    T[s]
-    gradient  the product of the elements before, times h[i] = ct[i] + x[i + 1] * h[i + 1]: nothing is divided, so it is right at 0
+    gradient  conj(the product of the elements before), times h[i] = ct[i] + conj(x[i + 1]) * h[i + 1]: nothing is divided, so it is
+              right at 0
     errors    TypeError: not numbers; ValueError: axis out of range
     """
 
@@ -183,7 +185,7 @@ class CumProd(Cumulative):
     )
 
     def infer(self, x: Any) -> TensorType:
-        self.check_operand("x", x, NUMBERS, "a number type")
+        self.check_operand("x", x, ALL_NUMBERS, "a number type")
         return x
 
     def reference(self, x: Array) -> Array:
@@ -201,17 +203,17 @@ class CumProd(Cumulative):
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
         products = self.before(b, node.result, 1.0)
-        return (b.mul(products, b.linear_recurrence(x, ct, axis=self.axis, reverse=True)),)
+        return (b.mul(b.conj(products), b.linear_recurrence(b.conj(x), ct, axis=self.axis, reverse=True)),)
 
 
 @operation
 class LinearRecurrence(Cumulative):
     """h[i] = b[i] + a[i] * h[i - 1] along `axis`, and h = b at the first place; with `reverse`, h[i] = b[i] + a[i + 1] * h[i + 1].
 
-    a, b      T[s], T a floating point type or an integer type; in a row the first element of `a` is not read
+    a, b      T[s], T a number type; in a row the first element of `a` is not read
     result    T[s]
-    gradient  g, the recurrence of ct from the other end, is that of b; that of a is, in both directions, the result of the recurrence that
-              goes up, at i - 1, times that of the one that goes down, at i
+    gradient  g, the recurrence of ct with conj(a) from the other end, is that of b; that of a is, in both directions, the result of the
+              recurrence that goes up, at i - 1, times that of the one that goes down, at i, where the op's own result is conjugate
     errors    TypeError: not numbers, dtypes or shapes that differ; ValueError: axis out of range
     """
 
@@ -230,7 +232,7 @@ class LinearRecurrence(Cumulative):
     )
 
     def infer(self, a: Any, b: Any) -> TensorType:
-        self.check_operand("a", a, NUMBERS, "a number type")
+        self.check_operand("a", a, ALL_NUMBERS, "a number type")
         if b is not a:
             raise mistyped(self, "b", a, b)
         return a
@@ -258,8 +260,8 @@ class LinearRecurrence(Cumulative):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         a, _ = node.operands
-        found = b.linear_recurrence(a, ct, axis=self.axis, reverse=not self.reverse)
-        up, down = (found, node.result) if self.reverse else (node.result, found)
+        found, result = b.linear_recurrence(b.conj(a), ct, axis=self.axis, reverse=not self.reverse), b.conj(node.result)
+        up, down = (found, result) if self.reverse else (result, found)
         return b.mul(self.before(b, up, 0.0), down), found
 
 
@@ -267,7 +269,7 @@ class _CumulativeExtreme(Cumulative):
     """The most extreme element so far, and where it is: of equal ones the last, and a NaN stays until a later NaN replaces it."""
 
     def infer(self, x: Any) -> tuple[TensorType, TensorType]:
-        self.check_operand("x", x, NUMBERS, "a number type")
+        self.check_operand("x", x, NUMBERS, "a real number type")
         return x, x.with_dtype(I64)
 
     def takes(self, k: Kernel, value: Expr, best: Expr) -> Expr:

@@ -12,11 +12,11 @@ from adjoint.runtime.tensor.run_time_checks import TRUE, checked_on_host
 from adjoint.runtime.tensor.tensor import Tensor, constant
 
 __all__ = [
-    "AccumulateNV2", "AddN", "Addcdiv", "Addcmul", "ApproximateEqual", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Cast", "CheckNumerics",
-    "Complex", "Conj", "Depend", "Div", "DivNoNan", "Eps", "Fmax", "Fmin", "Gcd", "Heaviside", "Hypot", "Identity", "IdentityN", "Imag",
-    "Inv", "Invert", "IsClose", "Lcm", "LeftShift", "Lerp", "LogicalAnd", "LogicalOr", "Logit", "MaskedFill", "Mod", "NanToNum", "Real",
-    "RealDiv", "Reciprocal", "RightShift", "Rint", "Round", "Select", "SquareSumAll", "SquaredDifference", "StopGradient", "Trunc",
-    "TruncateDiv", "TruncateMod", "Xdivy", "Xlogy",
+    "AccumulateNV2", "AddN", "Addcdiv", "Addcmul", "Angle", "ApproximateEqual", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Cast",
+    "CheckNumerics", "Complex", "ComplexAbs", "Conj", "Depend", "Div", "DivNoNan", "Eps", "Fmax", "Fmin", "Gcd", "Heaviside", "Hypot",
+    "Identity", "IdentityN", "Imag", "Inv", "Invert", "IsClose", "Lcm", "LeftShift", "Lerp", "LogicalAnd", "LogicalOr", "Logit",
+    "MaskedFill", "Mod", "NanToNum", "Polar", "Real", "RealDiv", "Reciprocal", "RightShift", "Rint", "Round", "Select", "SquareSumAll",
+    "SquaredDifference", "StopGradient", "Trunc", "TruncateDiv", "TruncateMod", "Xdivy", "Xlogy",
 ]
 
 # Arithmetic ----------------------------------------------------------------------------------------------------------
@@ -219,6 +219,9 @@ Real = plain("Real", floats.real)
 Imag = plain("Imag", floats.imag)
 Conj = plain("Conj", floats.conj)
 Complex = plain("Complex", floats.complex_of)
+ComplexAbs = plain("ComplexAbs", floats.complex_abs)
+Angle = plain("Angle", floats.angle)
+Polar = plain("Polar", floats.polar)
 AccumulateNV2 = plain("AccumulateNV2", arithmetic.accumulate_n)
 
 

@@ -176,7 +176,7 @@ def require_fitting(target: Parameter, source: Parameter, strict: bool) -> None:
         raise RuntimeError(f"For 'load_param_into_net', {target.name} in the argument 'net' should have the same shape as in the argument "
                            f"'parameter_dict', but got {target.shape} in 'net' and {source.shape} in 'parameter_dict'.")
     to, came = target.dtype, source.dtype
-    alike = (to.is_float and came.is_float) or (to.is_integer and came.is_integer)
+    alike = (to.is_float and came.is_float) or (to.is_integer and came.is_integer) or (to.is_complex and came.is_complex)
     if to is not came and (strict or not alike):
         way = "`strict_load=False` converts" if alike else "`set_dtype` converts"
         raise RuntimeError(f"For 'load_param_into_net', {target.name} in the argument 'net' should have the same type as in the argument "

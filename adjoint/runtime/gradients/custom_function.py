@@ -118,7 +118,7 @@ class Function:
         elif kwargs:
             raise TypeError("apply() takes no keyword arguments")
         cell, tape = _cell_of(cls), state.tracer
-        needs = tuple([isinstance(x, Tensor) and x.dtype.is_float and (emitting() or _is_recorded(tape, x)) for x in args])
+        needs = tuple([isinstance(x, Tensor) and x.dtype.is_inexact and (emitting() or _is_recorded(tape, x)) for x in args])
         if any(_is_recorded(tape, x) for arg in args if not isinstance(arg, Tensor) for x in leaves(arg, Tensor)):
             raise TypeError(f"For '{cls.__name__}.apply', a Tensor inside of another argument would take no gradient: "
                             "give each Tensor as an argument of its own.")

@@ -111,7 +111,7 @@ class PausedTape:
         old value unchanged, as if `x` had kept that value.
         """
         new = wrap(value.type, value.memory)
-        if self.slot_of(x) is not None and x.dtype.is_float and value.type is x.type:
+        if self.slot_of(x) is not None and x.dtype.is_inexact and value.type is x.type:
             self._tape.record(StraightThrough(), (x, wrap(value.type, value.memory)), (new,))
         self._tape.overwritten(x, new)
 

@@ -144,8 +144,8 @@ def wanted(module: Module, symbol: str, trained: Mapping[str, bool] | None = Non
     trained  for each parameter by symbol, True if it is trained; a symbol that is missing counts as trained
     """
     function = module.functions[symbol]
-    arguments = [p.hint for p in function.params if isinstance(p.type, TensorType) and p.type.dtype.is_float]
-    kept = [name for name, type_ in module.params.items() if type_.dtype.is_float and (trained is None or trained.get(name, True))]
+    arguments = [p.hint for p in function.params if isinstance(p.type, TensorType) and p.type.dtype.is_inexact]
+    kept = [name for name, type_ in module.params.items() if type_.dtype.is_inexact and (trained is None or trained.get(name, True))]
     return (*arguments, *(f"@{name}" for name in kept))
 
 

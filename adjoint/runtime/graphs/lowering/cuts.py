@@ -57,4 +57,4 @@ class Cuts:
         return self._regions.node(StraightThrough(), atom, value)
 
     def _has_gradient(self, atom: Atom) -> bool:
-        return isinstance(atom, Value) and atom not in self._without_gradient and tensor_type(atom).dtype.is_float
+        return isinstance(atom, Value) and atom not in self._without_gradient and tensor_type(atom).dtype.is_inexact

@@ -182,6 +182,8 @@ class GraphTensor(Tensor):
         if index is None and self.size != 1:
             raise ValueError(f"only a tensor of one element has an item without an index, but this one has {self.size}.")
         element = self if index is None else self.reshape((-1,))[index] if isinstance(index, int) else self[index]
+        if self.dtype.is_complex:
+            raise self.owner.unknown("a complex number is used as one of Python")
         category = "bool" if self.dtype is BOOL else "float" if self.dtype.is_float else "int"
         return self.owner.number(category, element)
 

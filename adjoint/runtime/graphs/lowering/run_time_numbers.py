@@ -15,6 +15,7 @@ from adjoint.frontend.values.text import RunTimeText
 from adjoint.frontend.world import Kind
 from adjoint.ir.core import Atom, Literal
 from adjoint.ir.ops.arithmetic import Add, Mod, Mul
+from adjoint.ir.ops.comparison import NotEqual
 from adjoint.ir.ops.conversion import Cast, StopGradient
 from adjoint.ir.ops.shape import Broadcast, Reshape
 from adjoint.ir.ops.sums import Sum
@@ -69,6 +70,10 @@ class RunTimeNumbers:
         atom = self._values.atom(x)
         if x.ndim:
             atom = self._regions.node(Reshape(scalar(x.dtype)), atom)
+        if x.dtype.is_complex:
+            if category != "bool":
+                NUMBERS[category][0](0j)  # raises what eager mode raises
+            return self._values.number("bool", self._regions.node(NotEqual(), atom, Literal(0.0, scalar(x.dtype)))).converted(category)
         own = "bool" if x.dtype is BOOL else "float" if x.dtype.is_float else "int"
         dtype = NUMBERS[own][1].dtype
         if x.dtype is not dtype:
