@@ -381,6 +381,9 @@ def _remark(text: str) -> str:
 
 def _kind(array: Array) -> str:
     kind = array.dtype.kind
+    if kind == "c":
+        raise ValueError("For 'export', inputs, results and Parameters must not be complex: the test that comes with the C compares real "
+                         "numbers only. `adjoint dump-ir FILE.py:NAME --stage c --standalone` writes C for complex arguments.")
     return _TYPES["b" if kind == "b" else "u2" if kind == "f" and array.itemsize == 2 else f"{kind}{array.itemsize}"]
 
 

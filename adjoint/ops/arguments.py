@@ -167,8 +167,10 @@ def number(op: Op | str, argument: str, value: Any) -> Any:
 
 def filler(op: Op | str, argument: str, value: Any, dtype: DType) -> Tensor:
     """Return a number as a tensor of a dtype; raise TypeError when that cannot hold it."""
+    if isinstance(value, (complex, np.complexfloating)) and dtype.is_complex:
+        return constant(complex(value), dtype)
     found = number(op, argument, value)
-    if getattr(found, "python_type", type(found)) is float and not dtype.is_float:
+    if getattr(found, "python_type", type(found)) is float and not dtype.is_inexact:
         raise wrong(op, argument, f"an int, which a tensor of {dtype} can hold", found, TypeError)
     if is_run_time_number(found):
         return found.as_tensor(dtype)

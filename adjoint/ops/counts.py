@@ -14,7 +14,7 @@ from adjoint.ir.op import made
 from adjoint.ir.ops.counted import FindCounts
 from adjoint.ir.ops.indexing import ScatterAdd
 from adjoint.ir.ops.sort import SearchSorted
-from adjoint.ir.types import F16, F32, F64, I32, I64, DType
+from adjoint.ir.types import BOOL, F16, F32, F64, I32, I64, DType
 from adjoint.ops.arguments import flag, float_tensor, floating, integer, number, operand, single, wrong
 from adjoint.ops.arithmetic import cast, equal, floor, greater_equal, isfinite, less, less_equal, logical_and, maximum, minimum, where
 from adjoint.ops.creation import filled, ones_like, zeros

@@ -54,7 +54,7 @@ def ones(shape: Any, dtype: DType | None = None) -> Tensor:
 
 
 def full(size: Any, fill_value: Any, *, dtype: DType | None = None) -> Tensor:
-    """Return a tensor filled with one number; by default its dtype follows the number: Bool, Int64 or Float32."""
+    """Return a tensor filled with one number; by default its dtype follows the number: Bool, Int64, Float32 or Complex128."""
     value = _filling("Full", fill_value)
     if is_run_time_number(fill_value):
         found = {"bool": BOOL, "int": I64}.get(fill_value.category, F32)
@@ -65,7 +65,7 @@ def full(size: Any, fill_value: Any, *, dtype: DType | None = None) -> Tensor:
 
 def _filling(op: str, value: Any) -> Any:
     """Return the number to fill with; a tensor of one element stays one, so that its gradient is that of the result."""
-    return value if isinstance(value, Tensor) and value.size == 1 else number(op, "fill_value", value)
+    return value if isinstance(value, complex) or (isinstance(value, Tensor) and value.size == 1) else number(op, "fill_value", value)
 
 
 def fill(type: DType | None, shape: Any, value: Any) -> Tensor:

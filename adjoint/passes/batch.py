@@ -322,8 +322,9 @@ class _Batch:
             nothing = [other.zeros(tensor_type(atom)) for atom in found]
             made = b.emit_node(If(), [b.any(taken, axes=(0,))], regions=[inner.finish(found), other.finish(nothing)])
             outside = free_of(region)
-            chosen.append([self.result(b, atom) if isinstance(atom, Value) and atom in outside and self._is_mapped(atom) and _is_inexact(atom)
-                           else x for atom, x in zip(region.results, made.results, strict=True)])
+            chosen.append([
+                self.result(b, atom) if isinstance(atom, Value) and atom in outside and self._is_mapped(atom) and _is_inexact(atom) else x
+                for atom, x in zip(region.results, made.results, strict=True)])
         sides = list(zip(*chosen, *(region.results for region in node.regions), strict=True))
         self._became(node, [y if one in self._undefined else x if other in self._undefined else _where(b, condition, x, y)
                             for x, y, one, other in sides], mapped=True)

@@ -94,6 +94,7 @@ RULES = (
     Rewrite("pow(x, 1.0)", "x"),
     # Signs: a sign is turned exactly, also that of a zero.
     Rewrite("neg(neg(x))", "x"),
+    Rewrite("conjugate(conjugate(x))", "x"),
     Rewrite("abs(neg(x))", "abs(x)"),
     Rewrite("abs(abs(x))", "abs(x)"),
     Rewrite("mul(x, -1.0)", "neg(x)"),
@@ -102,6 +103,9 @@ RULES = (
     Rewrite("div(neg(x), neg(y))", "div(x, y)"),
     Rewrite("add(x, neg(y))", "sub(x, y)"),
     Rewrite("sub(x, neg(y))", "add(x, y)"),
+    # Parts of a complex number that is made of them.
+    Rewrite("real_part(complex_number(x, y))", "x", lambda m: m["x"].type is m["y"].type, "neither is broadcast"),
+    Rewrite("imaginary_part(complex_number(x, y))", "y", lambda m: m["x"].type is m["y"].type, "neither is broadcast"),
     # Choices.
     Rewrite("select(true, x, y)", "x"),
     Rewrite("select(false, x, y)", "y"),

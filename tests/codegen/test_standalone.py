@@ -88,6 +88,24 @@ def test_values_and_gradients_are_those_of_eager_mode(tmp_path: Path) -> None:
         assert np.array_equal(ours, theirs.asnumpy())
 
 
+def waves(z: Any, w: Any) -> Any:
+    return ops.real(ops.exp(z) * w.conj() + (1 - 2j)).sum() + ops.imag(ops.matmul(z, w) / ops.sqrt(w))
+
+
+@needs_compiler
+def test_complex_arguments_and_gradients(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    arrays = [(rng.standard_normal((3, 3)) + 1j * rng.standard_normal((3, 3))).astype(np.complex64) for _ in range(2)]
+    tensors = [Tensor(x) for x in arrays]
+    library = library_of(file_of(waves, tensors), tmp_path)
+    value, gradients = np.empty((3, 3), np.float32), [np.empty_like(x) for x in arrays]
+    assert called(library, "waves", arrays, [value]) == 0
+    assert called(library, "waves_grad", [*arrays, np.ones((3, 3), np.float32)], gradients) == 0
+    assert np.array_equal(value, waves(*tensors).asnumpy())
+    for ours, theirs in zip(gradients, ms.grad(waves, (0, 1))(*tensors), strict=True):
+        assert np.array_equal(ours, theirs.asnumpy())
+
+
 @needs_compiler
 def test_matrices_are_inverted_and_singular_ones_are_a_status(tmp_path: Path) -> None:
     x = np.array([[2.0, -1.0, 0.5], [0.5, 1.5, -1.0], [-1.0, 0.25, 1.0]], np.float32)

@@ -20,6 +20,7 @@ import numpy as np
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import NotDifferentiable, Op, family, mistake, mistyped, operation, sample
 from adjoint.ir.ops import batching
+from adjoint.ir.ops.arithmetic import Mul
 from adjoint.ir.ops.elementwise import ALL_NUMBERS
 from adjoint.ir.ops.loops import grain_of
 from adjoint.ir.ops.reduce import COLUMNS, NUMBERS
@@ -243,10 +244,10 @@ class LinearRecurrence(Cumulative):
         places = range(len(result))
         if self.reverse:
             for i in reversed(places[:-1]):
-                result[i] = terms[i] + factors[i + 1] * result[i + 1]
+                result[i] = terms[i] + Mul().reference(factors[i + 1], result[i + 1])
         else:
             for i in places[1:]:
-                result[i] = terms[i] + factors[i] * result[i - 1]
+                result[i] = terms[i] + Mul().reference(factors[i], result[i - 1])
         return np.moveaxis(result, 0, self.axis)
 
     def lower(self, k: Kernel, a: Buffer, b: Buffer, out: Buffer) -> None:

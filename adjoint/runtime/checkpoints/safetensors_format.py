@@ -28,7 +28,7 @@ __all__ = ["decoded", "encoded"]
 
 _KINDS = {
     "BOOL": "Bool", "U8": "UInt8", "I8": "Int8", "I16": "Int16", "U16": "UInt16", "F16": "Float16", "BF16": "BFloat16", "I32": "Int32",
-    "U32": "UInt32", "F32": "Float32", "F64": "Float64", "I64": "Int64", "U64": "UInt64",
+    "U32": "UInt32", "F32": "Float32", "C64": "Complex64", "F64": "Float64", "I64": "Int64", "U64": "UInt64",
 }
 """The format's names of dtypes, each with the long name; tensors are written in the reverse of this order."""
 _DTYPES = {kind: dtype for dtype, kind in _KINDS.items()}
@@ -40,7 +40,7 @@ _METADATA, _FORMAT = "__metadata__", "format"
 def encoded(entries: Iterable[SavedEntry]) -> Iterator[bytes]:
     """Yield the bytes of a safetensors file in parts, to be written one after the other.  Texts go to its metadata.
 
-    ValueError for a name that the format reserves.
+    ValueError for a name that the format reserves, or a dtype that it lacks.
     """
     texts = {_FORMAT: "ms"}
     tensors: list[SavedEntry] = []
@@ -49,6 +49,8 @@ def encoded(entries: Iterable[SavedEntry]) -> Iterator[bytes]:
             raise ValueError(f"the name {entry.name!r} is one of the format's own")
         if entry.kind == "str":
             texts[entry.name] = entry.content.decode("utf-32-le")
+        elif entry.kind not in _DTYPES:
+            raise ValueError(f"{entry.name!r} is of the dtype {entry.kind}, which the format lacks: `format=\"ckpt\"` has it")
         else:
             tensors.append(entry)
     tensors.sort(key=lambda entry: (_ORDER[entry.kind], entry.name))

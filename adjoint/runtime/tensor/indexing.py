@@ -504,9 +504,9 @@ def _between(x: Tensor, axis: int, first: int, last: int) -> Tensor:
 
 def _fitting(x: Tensor, value: Any, shape: tuple[int, ...]) -> Tensor:
     """Convert a value that is written into `x` to the dtype of `x`, and to the shape of the part that it replaces."""
-    if isinstance(value, (np.bool_, np.integer, np.floating)):
+    if isinstance(value, (np.bool_, np.number)):
         value = value.item()
-    if isinstance(value, (bool, int, float)) or is_run_time_number(value):
+    if isinstance(value, (bool, int, float, complex)) or is_run_time_number(value):
         value = stored_number("Tensor[...] = value", value, x.dtype)
     elif not isinstance(value, Tensor):
         if not isinstance(value, (np.ndarray, list, tuple)):

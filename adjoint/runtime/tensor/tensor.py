@@ -290,6 +290,9 @@ class Tensor(Placement, Methods):
     def __int__(self) -> int:
         return int(self.item())
 
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
     def __float__(self) -> float:
         return float(self.item())
 
