@@ -119,7 +119,8 @@ ops.multilabel_soft_margin_loss(x, unit); ops.soft_margin_loss(x, y); ops.triple
 ops.copysign(x, y); ops.deg2rad(x); ops.rad2deg(x); ops.frac(x); ops.float_power(positive, 2); ops.fmax(x, y); ops.fmin(x, y)
 ops.gcd(whole, whole); ops.lcm(whole, whole); ops.heaviside(x, y); ops.hypot(x, y); ops.ldexp(x, 2); ops.logit(unit, 0.1)
 ops.nextafter(x, y); ops.positive(x); ops.signbit(x); ops.isneginf(x); ops.isposinf(x); ops.isreal(x); ops.is_nonzero(number)
-ops.is_tensor(x); ops.is_floating_point(x); ops.is_complex(x); ops.approximate_equal(x, y); ops.xdivy(x, y)
+ops.is_tensor(x); ops.is_floating_point(x); ops.is_complex(x)
+ops.angle(waves); ops.polar(x, y); ops.view_as_real(waves); ops.approximate_equal(x, y); ops.xdivy(x, y)
 ops.truncate_div(x, positive); ops.truncate_mod(x, positive); ops.bitwise_left_shift(whole, 1); ops.bitwise_right_shift(whole, 1)
 ops.population_count(whole); ops.inv(positive); ops.eps(x); ops.acosh(large); ops.asinh(x); ops.atanh(unit); ops.sgn(x)
 ops.mul_no_nan(x, y); ops.isnan_ext(x)
@@ -279,7 +280,7 @@ ops.SquaredDifference()(x, y); ops.Squeeze()(x); ops.Stack()([x, y]); ops.Standa
 ops.StridedSlice()(x, (0, 0), (2, 2), (1, 1)); ops.Sub()(x, y); ops.Svd()(x); ops.Tan()(x); ops.Tanh()(x); ops.TensorAdd()(x, y)
 ops.TensorScatterAdd()(x, pairs, row[:2]); ops.TensorScatterElements(1)(x, places, y[:1]); ops.TensorScatterMax()(x, pairs, row[:2])
 ops.TensorScatterMin()(x, pairs, row[:2]); ops.TensorScatterSub()(x, pairs, row[:2]); ops.TensorScatterUpdate()(x, pairs, row[:2])
-ops.TensorShape()(x); ops.Tile()(x, (2, 1)); ops.TopK()(x, 2); ops.Transpose()(x, (1, 0))
+ops.TensorShape()(x); ops.Tile()(x, (2, 1)); ops.TopK()(x, 2); ops.Transpose()(x, (1, 0)); ops.ConjugateTranspose()(waves, (1, 0))
 ops.Tril()(square); ops.Triu()(square); ops.Trunc()(x); ops.TypeOf()(x); ops.UniformInt(1, 1)((2,), 0, 9); ops.UniformReal(1, 1)((2,))
 ops.Unique()(whole)
 ops.UnsortedSegmentSum()(x, classes, 3); ops.Unstack()(x); ops.Xlogy()(x, positive); ops.Zeros()((2,), ms.float32); ops.ZerosLike()(x)
@@ -326,7 +327,8 @@ ops.AdamNoUpdateParam()(kept, second, 0.9, 0.9, 0.1, 0.9, 0.9, 0.1, row)
 ops.NanToNum()(x); ops.Real()(x); ops.FillDiagonal(1.0)(square); ops.UniqueWithPad()(classes, 0); ops.MaskedScatter()(x, truth, y)
 ops.Pack()((x, y)); ops.Unpack()(x); ops.Expand()(row, (2, 3)); ops.FastGelu()(x); ops.Dense()(x, square, row); ops.NuclearNorm()(x)
 ops.CountNonZero()(x); ops.Quantile()(x, 0.5); ops.MatrixSolveLs()(x, x, high.double()); ops.Ormqr()(square, row, square)
-ops.Imag()(x); ops.Conj()(x); ops.AccumulateNV2()([x, y]); ops.TruncatedNormal()((2, 3))
+ops.Imag()(x); ops.Conj()(x); ops.Complex()(x, y); ops.ComplexAbs()(waves); ops.Angle()(waves); ops.Polar()(x, y)
+ops.AccumulateNV2()([x, y]); ops.TruncatedNormal()((2, 3))
 ops.ParameterizedTruncatedNormal()((2, 3), low, high, low, high)
 ops.NonMaxSuppressionWithOverlaps()(square, row, length.int(), high, low)
 ops.LogNormalReverse()(x); ops.RandpermV2()(3); ops.ExtractVolumePatches(2, 1, 'VALID')(volume)
@@ -419,7 +421,7 @@ x.put_(classes, row[:2]); x.index_add_(0, classes, y)
 x.index((classes,)); square.fill_diagonal_(1.0); x.kthvalue(1); x.quantile(0.5); x.nanquantile(0.5); x.unique()
 x.masked_scatter_(truth, y); square.addmm_(square, square); row.searchsorted(row); square.qr(); square.triangular_solve(square)
 x.scatter_sub(pairs, row[:2]); x.scatter_max(pairs, row[:2]); x.scatter_min(pairs, row[:2]); x.scatter_mul(pairs, row[:2])
-x.scatter_div(pairs, row[:2]); x.adjoint(); x.arctan2(y); x.real(); x.imag(); x.conj(); x.to_('CPU')
+x.scatter_div(pairs, row[:2]); x.adjoint(); x.arctan2(y); x.real(); x.imag(); x.conj(); waves.angle(); x.to_('CPU')
 x.repeat(2, 1); x.reshape(3, 2)
 x.reshape_as(y); x.view(3, 2); x.view_as(y); x.permute(1, 0); x.transpose(1, 0); x.tile((2, 1)); x.broadcast_to((2, 3))
 row.expand(2, 3); x.select(truth, y); x.where(truth, y); square.trace(); square.det(); square.inverse(); square.logdet()
@@ -501,6 +503,7 @@ MODULES = {"ms": ms, "ops": ops, "nn": nn, "Parameter": Parameter, "initializer"
 MADE: dict[str, Callable[[], Any]] = {
     "x": lambda: drawn(2, 3), "y": lambda: drawn(2, 3) * 0.5, "row": lambda: drawn(3), "square": lambda: drawn(3, 3),
     "batch": lambda: drawn(2, 2, 2), "unit": lambda: drawn(2, 3, low=0.1, high=0.9), "positive": lambda: drawn(2, 3, low=0.5),
+    "waves": lambda: Tensor([[1 + 2j, -0.5j, 3.0], [0.5, 1j, -1 - 1j]], ms.complex64),
     "pairing": lambda: drawn(2, 3, 3), "stacked": lambda: drawn(4, 1, 2, 2), "column": lambda: drawn(2, 1),
     "grid": lambda: drawn(1, 2, 2, 2), "volume_grid": lambda: drawn(1, 2, 2, 2, 3), "affine": lambda: drawn(1, 2, 3),
     "unit_boxes": lambda: drawn(2, 4, low=0.1, high=0.9), "firsts": lambda: Tensor([0, 0], ms.int32),

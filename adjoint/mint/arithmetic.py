@@ -10,7 +10,7 @@ from typing import Any
 
 from adjoint.ir.op import made
 from adjoint.ir.ops.transcendental import Acosh, Asinh, Atanh
-from adjoint.ir.types import F64, DType
+from adjoint.ir.types import C128, F64, DType
 from adjoint.numpy import elementwise, transcendental
 from adjoint.ops import activations, arithmetic, reduction
 from adjoint.ops.arguments import floating, number, operand, wrong
@@ -125,8 +125,9 @@ def pow(input: Any, exponent: Any) -> Tensor:
 
 @fusible
 def float_power(input: Any, exponent: Any) -> Tensor:
-    """Return input to the power of exponent, in Float64."""
-    return pow(*(x.astype(F64, copy=False) if isinstance(x, Tensor) else x for x in (input, exponent)))
+    """Return input to the power of exponent, in Float64, or Complex128 if one is complex."""
+    to = C128 if any(isinstance(x, Tensor) and x.dtype.is_complex for x in (input, exponent)) else F64
+    return pow(*(x.astype(to, copy=False) if isinstance(x, Tensor) else x for x in (input, exponent)))
 
 
 @fusible

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.ir.types import BOOL, F32, F64, I32, I64, DType, broadcast_shapes
+from adjoint.ir.types import BOOL, C128, F32, F64, I32, I64, DType, broadcast_shapes
 from adjoint.numpy.dtypes import checked_dtype, promoted_dtype
 from adjoint.ops.arguments import wrong
 from adjoint.ops.parts import stack
@@ -27,7 +27,7 @@ def array_like(op: str, value: Any, argument: str = "x") -> Tensor:
     """Return a Tensor unchanged; convert a number, or a nested tuple or list of numbers and Tensors; raise TypeError for anything else."""
     if isinstance(value, Tensor):
         return value
-    if isinstance(value, (bool, int, float)):
+    if isinstance(value, (bool, int, float, complex)):
         return constant(value, number_dtype(value))
     if is_run_time_number(value):
         return value.as_tensor({"bool": BOOL, "int": I32}.get(value.category, F32))
@@ -38,13 +38,21 @@ def array_like(op: str, value: Any, argument: str = "x") -> Tensor:
     raise wrong(op, argument, f"a Tensor, a number, or a tuple or list of them{way_out}", got, TypeError)
 
 
-def number_dtype(value: bool | int | float) -> DType:
+def real_array_like(op: str, value: Any, argument: str = "x") -> Tensor:
+    """Return what `array_like` does; raise TypeError for complex numbers."""
+    found = array_like(op, value, argument)
+    if found.dtype.is_complex:
+        raise wrong(op, argument, "of real numbers", found, TypeError)
+    return found
+
+
+def number_dtype(value: bool | int | float | complex) -> DType:
     """Return the dtype of a Python number."""
     if isinstance(value, bool):
         return BOOL
     if isinstance(value, int):
         return I32 if _INT32.min <= value <= _INT32.max else I64
-    return F32
+    return C128 if isinstance(value, complex) else F32
 
 
 def _nested(op: str, value: Any, argument: str) -> Tensor:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint.ir.types import F32, F64
-from adjoint.numpy.conversion import array_like, joined
+from adjoint.numpy.conversion import array_like, joined, real_array_like
 from adjoint.numpy.dtypes import pi
 from adjoint.ops import arithmetic, parts, reduction
 from adjoint.ops.arguments import axes_argument, axis_argument, floating, integer, operand, wrong
@@ -89,7 +89,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     """
     if edge_order != 1:
         raise NotImplementedError(f"For 'gradient', 'edge_order' of {edge_order!r} is not supported, as in MindSpore: use 1.")
-    x = array_like("gradient", f, "f")
+    x = real_array_like("gradient", f, "f")
     x = x if x.dtype is F64 else x.astype(F32, copy=False)
     axes = axes_argument("gradient", axis, x.ndim)
     if len(varargs) not in (0, 1, len(axes)):
@@ -118,7 +118,7 @@ def unwrap(p: Any, discont: Any = pi, axis: Any = -1) -> Tensor:
     """
     if isinstance(discont, bool) or not isinstance(discont, (int, float)):
         raise wrong("unwrap", "discont", "a number", repr(discont), TypeError)
-    x = array_like("unwrap", p, "p")
+    x = real_array_like("unwrap", p, "p")
     x = x if x.dtype is F64 else x.astype(F32, copy=False)
     along = axis_argument("unwrap", axis, x.ndim)
     step = _steps(x, along)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.ir.types import BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, DType
+from adjoint.ir.types import BOOL, C64, C128, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, DType
 from adjoint.ops.arguments import wrong
 from adjoint.runtime.tensor.conversion import dtype_argument
 
@@ -35,7 +35,7 @@ __all__ = [
     "numeric_types", "pi", "uint", "uint16", "uint32", "uint64", "uint8",
 ]
 
-_DTYPES = (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, F32, F64)
+_DTYPES = (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, F32, F64, C64, C128)
 _NAMED = {d.long_name.lower(): d for d in _DTYPES} | {"int": I32, "uint": U32, "float": F32, "bool": BOOL, int: I32, float: F32}
 
 
@@ -55,13 +55,16 @@ def checked_dtype(op: str, dtype: Any) -> DType:
 def promoted_dtype(a: DType, b: DType) -> DType:
     """Return the common dtype of dtypes `a` and `b`.
 
-    A float wins over integers, the wider float over the narrower.  For an unsigned and a signed integer the result is the narrowest signed
-    type that holds both; for UInt64 it is Float64.  Bool takes the other's dtype.
+    A complex dtype wins over all others, with the wider of both parts.  A float wins over integers, the wider float over the narrower.
+    For an unsigned and a signed integer the result is the narrowest signed type that holds both; for UInt64 it is Float64.  Bool takes the
+    other's dtype.
     """
     if a is b or b is BOOL:
         return a
     if a is BOOL:
         return b
+    if a.is_complex or b.is_complex:
+        return C128 if F64 in (a.part, b.part) else C64
     if a.is_float or b.is_float:
         if a.is_float and b.is_float:
             return _FROM_NUMPY[np.promote_types(a.compute.array, b.compute.array)]
@@ -73,8 +76,10 @@ _FROM_NUMPY = {d.array: d for d in _DTYPES}
 
 
 def trigonometric_dtype(dtype: DType) -> DType:
-    """Return the dtype in which angles are computed: floats in their own, bools and one-byte integers in Float16, others in Float32."""
-    if dtype.is_float:
+    """Return the dtype in which angles are computed: floats and complex numbers in their own, bools and one-byte integers in Float16,
+    others in Float32.
+    """
+    if dtype.is_inexact:
         return dtype
     return F16 if dtype.size == 1 else F32
 

@@ -53,7 +53,7 @@ def true_divide(x1: Any, x2: Any, dtype: Any = None) -> Tensor:
 def reciprocal(x: Any, dtype: Any = None) -> Tensor:
     """Return 1 / x; for integers truncated, Int64 for bools."""
     given = array_like("reciprocal", x)
-    if given.dtype.is_float:
+    if given.dtype.is_inexact:
         return in_dtype(arithmetic.reciprocal(given), dtype)
     return in_dtype(arithmetic.div(1, given.astype(I64) if given.dtype is BOOL else given, rounding_mode="trunc"), dtype)
 
@@ -210,7 +210,7 @@ def negative(a: Any, dtype: Any = None) -> Tensor:
 def positive(a: Any, dtype: Any = None) -> Tensor:
     """Return a copy of a Tensor; raise TypeError for bools."""
     x = operand("positive", a, "a")
-    if x.dtype is BOOL:
+    if x.dtype is BOOL or x.dtype.is_complex:
         raise wrong("positive", "a", "a Tensor of numbers", x, TypeError)
     return in_dtype(x.copy(), dtype)
 

@@ -11,7 +11,7 @@ from typing import Any
 from adjoint.ir.op import made
 from adjoint.ir.ops.sort import SearchSorted
 from adjoint.ir.types import F32, I32, I64
-from adjoint.numpy.conversion import array_like, joined
+from adjoint.numpy.conversion import array_like, joined, real_array_like
 from adjoint.numpy.differences import diff
 from adjoint.numpy.spacing import linspace
 from adjoint.ops import arithmetic, parts, picking, reduction
@@ -35,7 +35,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tens
 
     sorter  the indices that sort `a`, if it is not sorted
     """
-    row, values = array_like("searchsorted", a, "a"), array_like("searchsorted", v, "v")
+    row, values = real_array_like("searchsorted", a, "a"), real_array_like("searchsorted", v, "v")
     if side not in ("left", "right"):
         raise wrong("searchsorted", "side", "'left' or 'right'", repr(side))
     if row.ndim != 1:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.ir.types import BOOL, broadcast_shapes
-from adjoint.numpy.conversion import array_like, arrays_like, in_dtype
+from adjoint.numpy.conversion import array_like, arrays_like, in_dtype, real_array_like
 from adjoint.numpy.dtypes import checked_dtype
 from adjoint.numpy.sets import in1d, isin, setdiff1d
 from adjoint.ops import arithmetic, reduction
@@ -79,12 +79,12 @@ def isinf(x: Any, dtype: Any = None) -> Tensor:
 
 def isposinf(x: Any) -> Tensor:
     """Return for each element of a Tensor whether it is positive infinity."""
-    return arithmetic.equal(operand("isposinf", x, "x"), math.inf)
+    return arithmetic.equal(real_array_like("isposinf", operand("isposinf", x, "x")), math.inf)
 
 
 def isneginf(x: Any) -> Tensor:
     """Return for each element of a Tensor whether it is negative infinity."""
-    return arithmetic.equal(operand("isneginf", x, "x"), -math.inf)
+    return arithmetic.equal(real_array_like("isneginf", operand("isneginf", x, "x")), -math.inf)
 
 
 def signbit(x: Any, dtype: Any = None) -> Tensor:

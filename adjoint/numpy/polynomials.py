@@ -47,7 +47,7 @@ def polymul(a1: Any, a2: Any) -> Tensor:
 def polyval(p: Any, x: Any) -> Tensor:
     """Return the values of a polynomial at `x`, by Horner's rule; Float32 for integers."""
     coefficients, at = _coefficients("polyval", p), array_like("polyval", x)
-    coefficients, at = (t if t.dtype.is_float else t.astype(F32) for t in (coefficients, at))
+    coefficients, at = (t if t.dtype.is_inexact else t.astype(F32) for t in (coefficients, at))
     value = at * 0.0
     for coefficient in parts.unstack(coefficients):
         value = value * at + coefficient

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from adjoint.ir.types import F32, F64
-from adjoint.numpy.conversion import array_like, in_dtype, joined
+from adjoint.numpy.conversion import array_like, in_dtype, joined, real_array_like
 from adjoint.numpy.dtypes import promoted_dtype
 from adjoint.numpy.elementwise import clip
 from adjoint.numpy.reductions import average
@@ -170,7 +170,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
 
 def _variables(op: str, argument: str, x: Any, rowvar: bool) -> Tensor:
     """Return observations of variables, one row for each variable: Float32, or Float64 for Float64."""
-    given = array_like(op, x, argument)
+    given = real_array_like(op, x, argument)
     if given.ndim > 2:
         raise wrong(op, argument, "of at most 2 dimensions", given)
     if not given.size:
@@ -256,7 +256,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
     mode  "full": wherever they overlap; "same": as many as the longer has elements; "valid": where they overlap completely
     """
     x, y = _two_lines("convolve", a, v)
-    wide = x.dtype if x.dtype.is_float else F64
+    wide = x.dtype if x.dtype.is_inexact else F64
     long, short = (y, x) if x.size < y.size else (x, y)
     found = _sliding("convolve", long.astype(wide, copy=False), parts.flip(short.astype(wide, copy=False), 0), mode)
     return found.astype(x.dtype, copy=False)
@@ -264,7 +264,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
 
 def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
     """Return the cross-correlation of two vectors; Float32 for integers.  `mode` as for `convolve`."""
-    x, y = (t if t.dtype.is_float else t.astype(F32) for t in _two_lines("correlate", a, v))
+    x, y = (t if t.dtype.is_inexact else t.astype(F32) for t in _two_lines("correlate", a, v))
     if x.size >= y.size:
         return _sliding("correlate", x, y, mode)
     # Sliding along the longer vector visits the positions in the opposite order.

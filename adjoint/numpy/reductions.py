@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from adjoint.ir.types import BOOL, F32, I8, I16, I32, U8, U16, U32, DType
-from adjoint.numpy.conversion import array_like, in_dtype
+from adjoint.numpy.conversion import array_like, in_dtype, real_array_like
 from adjoint.numpy.dtypes import checked_dtype, promoted_dtype
 from adjoint.ops import arithmetic, reduction
 from adjoint.ops.arguments import axes_argument, axis_argument, flag, integer, operand, wrong
@@ -135,7 +135,7 @@ def _numbers(op: str, x: Any) -> Tensor:
 
 def _filled(op: str, a: Any, filling: float) -> Tensor:
     """Return the array with NaN replaced by a number."""
-    x = array_like(op, a, "a")
+    x = real_array_like(op, a, "a")
     return arithmetic.where(arithmetic.isnan(x), full_like(x, filling), x) if x.dtype.is_float else x
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from adjoint.ir.op import made
 from adjoint.ir.ops.indexing import Iota
 from adjoint.ir.types import F32, F64, DType, tensor
-from adjoint.numpy.conversion import array_like, broadcast_shape
+from adjoint.numpy.conversion import broadcast_shape, real_array_like
 from adjoint.numpy.dtypes import checked_dtype, nan
 from adjoint.ops.arguments import axis_argument, flag, integer, number, wrong
 from adjoint.ops.arithmetic import pow, where
@@ -19,7 +19,7 @@ __all__ = ["geomspace", "linspace", "logspace"]
 
 def _bounds(op: str, start: Any, stop: Any, num: Any, dtype: Any) -> tuple[Tensor, Tensor, int, DType]:
     """Return both ends as Float64 arrays of one shape, the number of elements, and their dtype."""
-    first, last = array_like(op, start, "start"), array_like(op, stop, "stop")
+    first, last = real_array_like(op, start, "start"), real_array_like(op, stop, "stop")
     to = (F64 if F64 in (first.dtype, last.dtype) else F32) if dtype is None else checked_dtype(op, dtype)
     first, last = first.astype(F64, copy=False), last.astype(F64, copy=False)
     count = integer(op, "num", num)

@@ -23,7 +23,7 @@ def names_of(op: str) -> Names: ...
 def sigmoid(input: Any) -> Tensor:
     """1 / (1 + exp(-input)).
 
-    gradient  ct * y * (1 - y), with y = sigmoid(input)
+    gradient  ct * conj(y * (1 - y)), with y = sigmoid(input)
     ct        the gradient of the result
     """
 
@@ -55,7 +55,7 @@ def mul(input: Any, other: Any) -> Tensor:
 
     The operands are Tensors or numbers, of shapes that broadcast; they are brought to one dtype.
 
-    gradient  ct * other for input, ct * input for other, each summed over the axes along which it was broadcast
+    gradient  ct * conj(other) for input, ct * conj(input) for other, each summed over the axes along which it was broadcast
     ct        the gradient of the result
     """
 
@@ -149,27 +149,27 @@ def neg(input: Any) -> Tensor:
 negative = neg
 
 def abs(input: Any) -> Tensor:
-    """|input|; for the least integer and for a bool, itself.
+    """|input|; for the least integer and for a bool, itself.  Of a complex number a complex one, whose imaginary part is 0.
 
-    gradient  ct * sign(input): 0 at 0
+    gradient  ct * sign(input), of a complex number the real part of ct * input / |input|: 0 at 0
     ct        the gradient of the result
     """
 
 absolute = abs
 
 def sign(input: Any) -> Tensor:
-    """-1, 0 or 1 with the sign of input; NaN for NaN.
+    """-1, 0 or 1 with the sign of input; NaN for NaN.  Of a complex number input / |input|, 0 for 0.
 
     gradient  none: piecewise constant
     """
 
 
 def sqrt(x: Any) -> Tensor:
-    """Return the square root; NaN below zero.
+    """Return the square root; NaN below zero, of a complex number the one with a real part of at least 0.
 
     Integers and bools become Float32.
 
-    gradient  ct * 0.5 / sqrt(x): infinite at 0
+    gradient  ct * 0.5 / conj(sqrt(x)): infinite at 0
     ct        the gradient of the result
     """
 
@@ -177,7 +177,7 @@ def sqrt(x: Any) -> Tensor:
 def rsqrt(input: Any) -> Tensor:
     """1 / sqrt(input), each step rounded; infinite at 0.
 
-    gradient  ct * -0.5 / sqrt(input)**3
+    gradient  ct * -0.5 / conj(sqrt(input)**3)
     ct        the gradient of the result
     """
 
@@ -185,7 +185,7 @@ def rsqrt(input: Any) -> Tensor:
 def square(input: Any) -> Tensor:
     """input * input.
 
-    gradient  ct * 2x
+    gradient  ct * conj(2x)
     ct        the gradient of the result
     """
 
@@ -445,21 +445,21 @@ def not_equal(input: Any, other: Any) -> Tensor:
 ne = not_equal
 
 def isnan(input: Any) -> Tensor:
-    """Whether input is NaN; an integer or a bool never is.
+    """Whether input is NaN; an integer or a bool never is, a complex number if one of its parts is.
 
     gradient  none: piecewise constant
     """
 
 
 def isinf(input: Any) -> Tensor:
-    """Whether input is infinite; an integer or a bool never is.
+    """Whether input is infinite; an integer or a bool never is, a complex number if one of its parts is.
 
     gradient  none: piecewise constant
     """
 
 
 def isfinite(input: Any) -> Tensor:
-    """Whether input is neither infinite nor NaN; an integer or a bool always is.
+    """Whether input is neither infinite nor NaN; an integer or a bool always is, a complex number if both parts are.
 
     gradient  none: piecewise constant
     """
@@ -562,13 +562,17 @@ def pow(input: Any, exponent: Any) -> Tensor:
     """input to the power exponent; 0 ** 0 is 1, a negative input to a power that is not an integer is NaN; input ** 2 is input * input
     and input ** 1 is input, to the bit.
 
-    An integer to a negative power is 1 / input**-exponent truncated toward zero: 1 for 1, 1 or -1 for -1, else 0.
+    An integer to a negative power is 1 / input**-exponent truncated toward zero: 1 for 1, 1 or -1 for -1, else 0.  A complex input to
+    a whole number of
+    at most 64 is a product, or 1 divided by it, to another power e ** (exponent log(input)); 0 to a power whose real part is not
+    above 0 is NaN.
 
     The operands are Tensors or numbers, of shapes that broadcast; they are brought to one dtype.
 
     gradient  ct * exponent * input**(exponent - 1) for input, so NaN at 0**0; ct * input**exponent * log(input) for exponent, where
               log(0) is taken as 0 if
-              exponent >= 0, so NaN for a negative input; each summed over the axes along which it was broadcast
+              exponent >= 0, so NaN for a negative input; for complex numbers with the conjugates of these factors; each summed over
+              the axes along which it was broadcast
     ct        the gradient of the result
     """
 
@@ -578,7 +582,7 @@ pows = pow
 def exp(input: Any) -> Tensor:
     """e to the power input.
 
-    gradient  ct * exp(input)
+    gradient  ct * conj(exp(input))
     ct        the gradient of the result
     """
 
@@ -606,7 +610,7 @@ tensor_expm1 = expm1
 def log(input: Any) -> Tensor:
     """Return the natural logarithm; -infinity at 0, NaN below.
 
-    gradient  ct / input
+    gradient  ct / conj(input)
     ct        the gradient of the result
     """
 
@@ -614,7 +618,7 @@ def log(input: Any) -> Tensor:
 def log2(input: Any) -> Tensor:
     """Return the logarithm to base 2; -infinity at 0, NaN below.
 
-    gradient  ct / (input log(2))
+    gradient  ct / conj(input log(2))
     ct        the gradient of the result
     """
 
@@ -622,7 +626,7 @@ def log2(input: Any) -> Tensor:
 def log10(input: Any) -> Tensor:
     """Return the logarithm to base 10; -infinity at 0, NaN below.
 
-    gradient  ct / (input log(10))
+    gradient  ct / conj(input log(10))
     ct        the gradient of the result
     """
 
@@ -638,7 +642,7 @@ def log1p(input: Any) -> Tensor:
 def sin(input: Any) -> Tensor:
     """Return the sine of input radians.
 
-    gradient  ct * cos(input)
+    gradient  ct * conj(cos(input))
     ct        the gradient of the result
     """
 
@@ -646,7 +650,7 @@ def sin(input: Any) -> Tensor:
 def cos(input: Any) -> Tensor:
     """Return the cosine of input radians.
 
-    gradient  -ct * sin(input)
+    gradient  -ct * conj(sin(input))
     ct        the gradient of the result
     """
 
@@ -654,7 +658,7 @@ def cos(input: Any) -> Tensor:
 def tan(input: Any) -> Tensor:
     """Return the tangent of input radians.
 
-    gradient  ct * (1 + tan(input)**2)
+    gradient  ct * conj(1 + tan(input)**2)
     ct        the gradient of the result
     """
 
@@ -662,7 +666,7 @@ def tan(input: Any) -> Tensor:
 def asin(input: Any) -> Tensor:
     """Return the inverse sine, in [-pi/2, pi/2]; NaN outside of [-1, 1].
 
-    gradient  ct / sqrt(1 - input**2): infinite at -1 and 1
+    gradient  ct / conj(sqrt(1 - input**2)): infinite at -1 and 1
     ct        the gradient of the result
     """
 
@@ -670,7 +674,7 @@ def asin(input: Any) -> Tensor:
 def arcsin(x: Any) -> Tensor:
     """Return the inverse sine, in [-pi/2, pi/2]; NaN outside of [-1, 1].
 
-    gradient  ct / sqrt(1 - x**2): infinite at -1 and 1
+    gradient  ct / conj(sqrt(1 - x**2)): infinite at -1 and 1
     ct        the gradient of the result
     """
 
@@ -678,7 +682,7 @@ def arcsin(x: Any) -> Tensor:
 def acos(input: Any) -> Tensor:
     """Return the inverse cosine, in [0, pi]; NaN outside of [-1, 1].
 
-    gradient  -ct / sqrt(1 - input**2): infinite at -1 and 1
+    gradient  -ct / conj(sqrt(1 - input**2)): infinite at -1 and 1
     ct        the gradient of the result
     """
 
@@ -687,7 +691,7 @@ arccos = acos
 def atan(input: Any) -> Tensor:
     """Return the inverse tangent, in [-pi/2, pi/2].
 
-    gradient  ct / (1 + input**2)
+    gradient  ct / conj(1 + input**2)
     ct        the gradient of the result
     """
 
@@ -696,7 +700,7 @@ arctan = atan
 def sinh(input: Any) -> Tensor:
     """Return the hyperbolic sine.
 
-    gradient  ct * cosh(input)
+    gradient  ct * conj(cosh(input))
     ct        the gradient of the result
     """
 
@@ -704,7 +708,7 @@ def sinh(input: Any) -> Tensor:
 def cosh(input: Any) -> Tensor:
     """Return the hyperbolic cosine.
 
-    gradient  ct * sinh(input)
+    gradient  ct * conj(sinh(input))
     ct        the gradient of the result
     """
 
@@ -712,7 +716,7 @@ def cosh(input: Any) -> Tensor:
 def asinh(input: Any) -> Tensor:
     """Return the inverse hyperbolic sine.
 
-    gradient  ct / cosh(asinh(input)), which is sqrt(1 + input**2)
+    gradient  ct / conj(cosh(asinh(input))), which is sqrt(1 + input**2)
     ct        the gradient of the result
     """
 
@@ -721,7 +725,7 @@ arcsinh = asinh
 def acosh(input: Any) -> Tensor:
     """Return the non-negative inverse hyperbolic cosine; NaN below 1.
 
-    gradient  ct / sinh(acosh(input)), which is sqrt(input**2 - 1): infinite at 1
+    gradient  ct / conj(sinh(acosh(input))), which is sqrt(input**2 - 1): infinite at 1
     ct        the gradient of the result
     """
 
@@ -730,7 +734,7 @@ arccosh = acosh
 def atanh(input: Any) -> Tensor:
     """Return the inverse hyperbolic tangent; infinite at -1 and 1, NaN outside.
 
-    gradient  ct / (1 - input**2)
+    gradient  ct / conj(1 - input**2)
     ct        the gradient of the result
     """
 
@@ -752,7 +756,7 @@ arctan2 = atan2
 def tanh(input: Any) -> Tensor:
     """Return the hyperbolic tangent.
 
-    gradient  ct * (1 - tanh(input)**2)
+    gradient  ct * conj(1 - tanh(input)**2)
     ct        the gradient of the result
     """
 

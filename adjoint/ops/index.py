@@ -200,10 +200,11 @@ PRIMITIVES = {
     "sequences":
         "CTCLossV2 EditDistance LSTM",
     "shaping":
-        "BartlettWindow BatchToSpaceND BlackmanWindow BroadcastTo Concat EmbeddingLookup Expand ExpandDims Eye Fill FillDiagonal "
-        "FillV2 Flatten HammingWindow InvertPermutation LinSpace LogSpace Meshgrid MirrorPad OneHot Ones OnesLike Pack Pad Padding "
-        "ParallelConcat Range Rank Reshape ReverseSequence ReverseV2 ScalarToArray ScalarToTensor Shape Size Slice SpaceToBatchND "
-        "Split Squeeze Stack StridedSlice TensorShape Tile Transpose Tril Triu TupleToArray TypeOf Unpack Unstack Zeros ZerosLike",
+        "BartlettWindow BatchToSpaceND BlackmanWindow BroadcastTo Concat ConjugateTranspose EmbeddingLookup Expand ExpandDims Eye "
+        "Fill FillDiagonal FillV2 Flatten HammingWindow InvertPermutation LinSpace LogSpace Meshgrid MirrorPad OneHot Ones OnesLike "
+        "Pack Pad Padding ParallelConcat Range Rank Reshape ReverseSequence ReverseV2 ScalarToArray ScalarToTensor Shape Size Slice "
+        "SpaceToBatchND Split Squeeze Stack StridedSlice TensorShape Tile Transpose Tril Triu TupleToArray TypeOf Unpack Unstack "
+        "Zeros ZerosLike",
     "sparse":
         "SparseSlice SparseTensorDenseAdd SparseTensorDenseMatmul SparseToDense",
     "special":

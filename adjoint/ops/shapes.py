@@ -160,6 +160,13 @@ def swapaxes(input: Any, axis0: int, axis1: int) -> Tensor:
 
 
 @fusible
+def conjugate_transpose(x: Any, perm: Any) -> Tensor:
+    """Return the tensor with its axes in another order, complex numbers conjugate; `perm` as for `transpose`."""
+    turned = transpose(operand("ConjugateTranspose", x, "x"), perm)
+    return apply(made(complex_numbers.Conjugate), turned) if turned.dtype.is_complex else turned
+
+
+@fusible
 def adjoint(x: Any) -> Tensor:
     """Return the matrices (..., n, m) transposed, and complex ones conjugate; ValueError for a tensor of fewer than two axes."""
     given = operand("Adjoint", x, "x")

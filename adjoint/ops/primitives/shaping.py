@@ -24,11 +24,11 @@ from adjoint.ops.primitive import Plain, Primitive, plain
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
-    "BartlettWindow", "BatchToSpaceND", "BlackmanWindow", "BroadcastTo", "Concat", "EmbeddingLookup", "Expand", "ExpandDims", "Eye",
-    "Fill", "FillDiagonal", "FillV2", "Flatten", "HammingWindow", "InvertPermutation", "LinSpace", "LogSpace", "Meshgrid", "MirrorPad",
-    "OneHot", "Ones", "OnesLike", "Pack", "Pad", "Padding", "ParallelConcat", "Range", "Rank", "Reshape", "ReverseSequence",
-    "ReverseV2", "ScalarToArray", "ScalarToTensor", "Shape", "Size", "Slice", "SpaceToBatchND", "Split", "Squeeze", "Stack",
-    "StridedSlice", "TensorShape", "Tile", "Transpose", "Tril", "Triu", "TupleToArray", "TypeOf", "Unpack", "Unstack", "Zeros",
+    "BartlettWindow", "BatchToSpaceND", "BlackmanWindow", "BroadcastTo", "Concat", "ConjugateTranspose", "EmbeddingLookup", "Expand",
+    "ExpandDims", "Eye", "Fill", "FillDiagonal", "FillV2", "Flatten", "HammingWindow", "InvertPermutation", "LinSpace", "LogSpace",
+    "Meshgrid", "MirrorPad", "OneHot", "Ones", "OnesLike", "Pack", "Pad", "Padding", "ParallelConcat", "Range", "Rank", "Reshape",
+    "ReverseSequence", "ReverseV2", "ScalarToArray", "ScalarToTensor", "Shape", "Size", "Slice", "SpaceToBatchND", "Split", "Squeeze",
+    "Stack", "StridedSlice", "TensorShape", "Tile", "Transpose", "Tril", "Triu", "TupleToArray", "TypeOf", "Unpack", "Unstack", "Zeros",
     "ZerosLike",
 ]
 
@@ -91,6 +91,7 @@ def _rest(x: Tensor) -> int:
 
 
 Transpose = plain("Transpose", shapes.transpose)
+ConjugateTranspose = plain("ConjugateTranspose", shapes.conjugate_transpose)
 ExpandDims = plain("ExpandDims", shapes.expand_dims)
 Expand = plain("Expand", shapes.expand)
 
