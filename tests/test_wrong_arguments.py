@@ -296,7 +296,7 @@ PARSED = [
     text for area in ("functions", "primitives", "layers") for text in good_calls.CALLS[area][::7]
     if not re.search(r"ssign|[Pp]rint|Queue|queue|[gG]rad|jvp|vjp|Map|Hook|Insert|SGD|Ada[mMg]|Lamb|LARS|RMSProp|Momentum|Optim|Train|"
                      r"Cell\(|get_act|LossBase|Apply|[uU]nique|ops\.Segment|ops\.bincount|ListDiff|[nN]on_?[zZ]ero|asked_?[sS]elect|"
-                     r"ctc_greedy|sparse_segment|WithOverlaps", text)
+                     r"ctc_greedy|sparse_segment|SparseSlice|WithOverlaps", text)
 ]
 
 

@@ -333,7 +333,7 @@ class _FunctionPrinter:
 
     def _bound(self, atom: Atom) -> Token:
         if isinstance(atom, Literal) and atom.type is scalar(I64):
-            return Token("literal", str(int(atom.value)))
+            return Token("literal", str(int(atom.value.real)))
         return self._atom(atom)
 
     def _open(self, depth: int, pieces: Sequence[Printable], region: Region, loc: Loc) -> None:

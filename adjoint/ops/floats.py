@@ -15,7 +15,7 @@ from adjoint.ir.ops.composed import Hypot
 from adjoint.ir.ops.conversion import Select
 from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.types import BF16, BOOL, C128, F16, F32, F64, I64
-from adjoint.ops import arguments
+from adjoint.ops import arguments, parts
 from adjoint.ops.arguments import ArgumentMistake, as_bools, float_only, float_tensor, floating, number, operand, wrong
 from adjoint.ops.arithmetic import (
     abs,
@@ -38,7 +38,6 @@ from adjoint.ops.arithmetic import (
     truncated_mod,
     where,
 )
-from adjoint.ops.parts import stack
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.operators import combined
@@ -339,7 +338,7 @@ def view_as_real(input: Any) -> Tensor:
     x = operand("ViewAsReal", input)
     if not x.dtype.is_complex:
         raise wrong("ViewAsReal", "input", "a Tensor of a complex type", x, TypeError)
-    return stack((real(x), imag(x)), -1)
+    return parts.stack((real(x), imag(x)), -1)
 
 
 @fusible

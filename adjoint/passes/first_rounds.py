@@ -63,7 +63,7 @@ def first_round_before(b: Builder, node: Node, known: Known, copier: Rewriter) -
         if rounds:
             condition, second = None, Literal(rounds.start + rounds.step, scalar(I64))
         else:
-            condition, second = b.less(start, stop) if step.value > 0 else b.less(stop, start), b.add(start, step)
+            condition, second = b.less(start, stop) if step.value.real > 0 else b.less(stop, start), b.add(start, step)
         first, others = [start, *carried], [second, stop, step]
     else:
         test, first, others = node.regions[0], carried, []

@@ -131,7 +131,7 @@ class Expr:
     __hash__ = object.__hash__
 
 
-Operand: TypeAlias = "Expr | int | float | complex"
+Operand: TypeAlias = "Expr | int | float"
 """An operand of arithmetic: an expression, or a Python number that becomes a literal."""
 
 

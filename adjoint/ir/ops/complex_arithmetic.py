@@ -72,5 +72,5 @@ def complex_exponential(x: Array) -> Array:
 
 def complex_sine(x: Array) -> Array:
     """Return sin(x) as -i sinh(ix): NumPy's own has other signs of infinities, where C's annex G specifies none."""
-    found = np.sinh(complex_number(-x.imag, x.real))
+    found: Array = np.sinh(complex_number(-x.imag, x.real))
     return complex_number(found.imag, -found.real)

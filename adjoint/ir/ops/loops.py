@@ -369,10 +369,10 @@ class Walk:
             advance(k, counters, self.sizes)
 
 
-def emit_fill(k: Kernel, out: Buffer, value: bool | int | float) -> None:
+def emit_fill(k: Kernel, out: Buffer, value: bool | int | float | complex) -> None:
     """Append a stage to a kernel that writes `value` to each element of `out`."""
     with k.stage(out.count, 4 * ELEMENTS_PER_THREAD) as i:
-        k.store(out, i, value)
+        k.store(out, i, k.literal(value, out.dtype.compute))
 
 
 def _known_step(step: int, uniform: bool) -> int | None:

@@ -199,7 +199,7 @@ def number_array(value: bool | int | float | complex, dtype: DType) -> np.ndarra
                 return from_compute(np.asarray(exact, dtype.compute.array), dtype)
         except OverflowError:
             raise out_of_range("Tensor", value, dtype) from None
-    if isinstance(value, (float, np.floating)):
+    if isinstance(value, (float, complex, np.floating)):
         raise TypeError(f"For 'Tensor', {value!r} is not an integer, but a {dtype} is needed.")
     if dtype is BOOL:
         return np.asarray(bool(value))
