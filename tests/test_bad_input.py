@@ -61,9 +61,9 @@ WRONG: dict[str, list[Any]] = {
     "parameters": ["text", None, [], {}, Thing(), 3, [3], ["w"], Tensor([1.0]), [Tensor([1.0])], [{}], [{"params": []}],
         [{"params": [3]}], nn.ReLU()],
     "name": [3, b"w", Thing(), ["w"], "w" * 1025],
-    "data": [ENDLESS, "text", None, {}, Thing(), 1j, ["a"], [[1], [1, 2]], [None], {1}, np.array(["a"]), np.array([object()]),
+    "data": [ENDLESS, "text", None, {}, Thing(), ["a"], [[1], [1, 2]], [None], {1}, np.array(["a"]), np.array([object()]),
         np.ones([1] * 9), print],
-    "dtype": ["text", 7, Thing(), [], int.__add__, np.complex64, "complex64"],
+    "dtype": ["text", 7, Thing(), [], int.__add__, np.clongdouble, "complex32"],
 }
 
 # Of each constructor: its arguments as they are right, and what each of them takes.
@@ -378,7 +378,7 @@ def test_invalid_hooks() -> None:
 
 def test_foreign_operands() -> None:
     t = Tensor([1.0, 2.0])
-    for value in ("text", None, Thing(), {}, 1j, b"b", print):
+    for value in ("text", None, Thing(), {}, b"b", print):
         for use in (lambda a, b: a + b, lambda a, b: b * a, lambda a, b: a @ b, lambda a, b: a / b, lambda a, b: a ** b, lambda a, b: a < b,
                     lambda a, b: a[b] if b is not None else a[b, b, b, b, b, b, b, b]):
             with pytest.raises(ALLOWED) as caught:
@@ -513,7 +513,7 @@ def put(x: Tensor, key: Any, value: Any) -> None:
     (lambda: Tensor([[1, 2**64]], ms.uint8), RuntimeError, "the integer 18446744073709551616 is out of the range of UInt8"),
     (lambda: Tensor([1, {"a": 2}]), TypeError, "the data must be numbers, but got {'a': 2} of type dict"),
     (lambda: Tensor([[1], [{2}]]), TypeError, "the data must be numbers, but got {2} of type set"),
-    (lambda: Tensor([1j, 2]), TypeError, "the data must be numbers, but got 1j of type complex"),
+    (lambda: Tensor([np.longdouble(1), 2]), TypeError, "an array of dtype "),
     (lambda: Tensor(["\ud800"]), TypeError, r"the data must be numbers, but got '\ud800' of type str"),
     (lambda: Tensor([np.array(["\ud800"])]), TypeError, "an array of dtype <U1 is not supported"),
     (lambda: ops.arange(HUGE), ValueError, "'Arange', the argument 'start' must be an int of 64 bits, but got an int of 1329 bits"),

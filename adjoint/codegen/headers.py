@@ -5,7 +5,7 @@ can be read, compiled and passed on by itself.
 
 A file that uses ELEMENT and TYPED(name) is a template: it is copied for float, `matmul.h(f32)`, and for double, `matmul.h(f64)`, and then
 defines name_f32 or name_f64.  One that uses PART too is for complex numbers: it is copied for c64 and for c128, where PART is the C type of
-the real part, and OF_PART(name) is name_f32 or name_f64.
+the real part.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-__all__ = ["DIRECTORY", "FILES", "INCLUDES", "defined", "digest", "header_of", "in_order", "needed", "text"]
+__all__ = ["DIRECTORY", "FILES", "INCLUDES", "defined", "digest", "elements_of", "header_of", "in_order", "needed", "text"]
 
 DIRECTORY: Final = Path(__file__).parent / "c"
 
@@ -50,8 +50,8 @@ INCLUDES: Final[dict[str, tuple[str, ...]]] = {
 
 FILES: Final = tuple(INCLUDES)
 ELEMENTS: Final = {"f32": "float", "f64": "double"}
-PARTS: Final = {"c64": "f32", "c128": "f64"}
-"""For the complex types the type of their parts."""
+PARTS: Final = {"c64": "float", "c128": "double"}
+"""For the complex types the C type of their parts."""
 
 _DEFINITION: Final = re.compile(r"^(?:#define )?(?!typedef)[A-Za-z][^;={\n]*?(?:TYPED\((adjoint_\w+)\)|\b(adjoint_\w+))\(", re.MULTILINE)
 
@@ -87,15 +87,16 @@ def text(header: str) -> str:
     if not element:
         return said
     name = element.removesuffix(")")
-    if name in PARTS:
-        part = PARTS[name]
-        return (
-            f"#define ELEMENT {ELEMENTS[part]} _Complex\n#define PART {ELEMENTS[part]}\n#define TYPED(name) name##_{name}\n"
-            f"#define OF_PART(name) name##_{part}\n\n{said}\n#undef ELEMENT\n#undef PART\n#undef TYPED\n#undef OF_PART\n"
-        )
-    return (
-        f"#define ELEMENT {ELEMENTS[name]}\n#define TYPED(name) name##_{name}\n\n{said}\n#undef ELEMENT\n#undef TYPED\n"
-    )
+    macros = {**elements_of(file)[name], "TYPED(name)": f"name##_{name}"}
+    defined, undone = (f"#define {macro} {meaning}" for macro, meaning in macros.items()), (f"#undef {m.partition('(')[0]}" for m in macros)
+    return "\n".join([*defined, f"\n{said}", *undone, ""])
+
+
+def elements_of(file: str) -> dict[str, dict[str, str]]:
+    """Return for each type for which a template is copied what its macros mean, without TYPED."""
+    if file.startswith("complex"):
+        return {name: {"ELEMENT": f"{part} _Complex", "PART": part} for name, part in PARTS.items()}
+    return {name: {"ELEMENT": element} for name, element in ELEMENTS.items()}
 
 
 @cache
@@ -109,7 +110,7 @@ def defined(file: str) -> dict[str, str]:
     """Return the functions that a file defines, each with the header that defines it."""
     found: dict[str, str] = {}
     # What a template defines independently of the element type is defined in each of its copies.
-    kinds = PARTS if file.startswith("complex") else ELEMENTS
+    kinds = elements_of(file)
     alone = f"{file}({next(iter(kinds))})" if "TYPED(" in text(file) else file
     for typed, plain in _DEFINITION.findall(text(file)):
         if typed:

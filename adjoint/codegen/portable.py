@@ -25,7 +25,8 @@ __all__ = ["portable_text"]
 
 FILES: Final = (
     "portable/rounding.h", "bits.h", "portable/math.h", "portable/products.h", "lanes.h", "rows.h", "convert.h", "neighbours.h",
-    "sorting.h", "math_f32.h", "math_f64.h", "special_f32.h", "special_tables.h", "special.h", "plain_products.h",
+    "sorting.h", "math_f32.h", "math_f64.h", "special_f32.h", "special_tables.h", "special.h", "plain_products.h", "complex.h",
+    "complex_math.h",
 )
 """The headers, in the order in which their parts are copied.  What several define is taken from the first."""
 
@@ -140,8 +141,10 @@ def _parts(libm: bool) -> tuple[_Part, ...]:
         text = (headers.DIRECTORY / file).read_text(encoding="utf-8")
         if not file.startswith("portable/"):
             text = _PLAIN_HALF.sub(r"\1", _FUSED.sub("ADJOINT_FMA", text))
-        for element, c_type in headers.ELEMENTS.items() if "TYPED(" in text else [("", "")]:
-            copy = re.sub(r"\bELEMENT\b", c_type, re.sub(r"\bTYPED\((\w+)\)", rf"\1_{element}", text)) if element else text
+        for element, types in headers.elements_of(file).items() if "TYPED(" in text else [("", {})]:
+            copy = re.sub(r"\bTYPED\((\w+)\)", rf"\1_{element}", text) if element else text
+            for name, c_type in types.items():
+                copy = re.sub(rf"\b{name}\b", c_type, copy)
             parts = [part for part in _split(copy) if not (libm and part.defines & _OF_LIBRARY.keys())]
             parts = [part.renamed(_OF_LIBRARY if libm else _RENAMED) for part in parts]
             own = {part.undoes for part in parts}

@@ -100,7 +100,8 @@ RULES = (
     Rewrite("mul(x, -1.0)", "neg(x)"),
     Rewrite("mul(-1.0, x)", "neg(x)"),
     Rewrite("mul(neg(x), neg(y))", "mul(x, y)"),
-    Rewrite("div(neg(x), neg(y))", "div(x, y)"),
+    Rewrite("div(neg(x), neg(y))", "div(x, y)", lambda m: not m["x"].type.dtype.is_complex,
+            "a sum that is 0 in a complex quotient has another sign"),
     Rewrite("add(x, neg(y))", "sub(x, y)"),
     Rewrite("sub(x, neg(y))", "add(x, y)"),
     # Parts of a complex number that is made of them.

@@ -57,7 +57,6 @@ DIFFERENT = {
     "ops.cast(f32([1.9, -1.9, nan, inf, 3e9]), ms.int32)": SATURATED,
     "ops.cast(f32([300.0, -1.0]), ms.uint8)": SATURATED,
     "ops.full((2,), 3.5)": FAULT,
-    "Tensor(np.array([1 + 2j]))": "there are no complex dtypes",
 }
 SECTIONS = ("kinks", "powers", "ties", "choices", "dtype changes", "products", "losses", "mixed dtypes", "extremes", "schedules", "cells",
             "values")

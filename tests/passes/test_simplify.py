@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from adjoint.ir.interpret import Interpreter
 from adjoint.ir.op import Op, registry
 from adjoint.ir.parse import parse_module
 from adjoint.ir.storage import from_compute
-from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I32, I64, U8, DType, TensorType, scalar, tensor
+from adjoint.ir.types import BF16, BOOL, C64, F16, F32, F64, I32, I64, U8, DType, TensorType, scalar, tensor
 from adjoint.ir.verify import verify_function
 from adjoint.passes.dce import DeadCode
 from adjoint.passes.patterns import Rewrite
@@ -39,15 +40,22 @@ ATTRIBUTES = {
 def letter_type(rule: Rewrite, letter: str) -> TensorType:
     if "logical" in rule.pattern or letter == "c":
         return tensor(BOOL, (196,))
+    if "conjugate" in rule.pattern:
+        return tensor(C64, (196,))
     whole = any(isinstance(n, ast.Constant) and isinstance(n.value, int) for n in ast.walk(ast.parse(rule.pattern)))
     return tensor(I32 if whole else F32, (196,))
+
+
+def complex_special() -> list[complex]:
+    """Every second special number beside every third one."""
+    return [complex(a, b) for a, b in itertools.product(SPECIAL[::2], SPECIAL[::3])]
 
 
 def drawn(types: list[TensorType], rng: np.random.Generator) -> list[np.ndarray]:
     """Every special number against every other one."""
     values = []
     for i, type_ in enumerate(types):
-        pool = {"b": [True, False], "i": WHOLE, "u": [0, 1, 255]}.get(type_.dtype.kind, SPECIAL)
+        pool = {"b": [True, False], "i": WHOLE, "u": [0, 1, 255], "c": complex_special()}.get(type_.dtype.kind, SPECIAL)
         order = np.array(list(itertools.product(range(14), repeat=2)))[:, i % 2]
         if i > 1:
             order = rng.permutation(order)
@@ -83,6 +91,8 @@ def simplified(function: Function) -> Function:
 
 
 def same_bits(one: np.ndarray, two: np.ndarray) -> bool:
+    if one.dtype.kind == "c":
+        return same_bits(one.real, two.real) and same_bits(one.imag, two.imag)
     if one.dtype.kind == "f":
         nan = np.isnan(one) & np.isnan(two)
         return bool(np.all(nan | ((one == two) & (np.signbit(one) == np.signbit(two)))))
@@ -103,6 +113,21 @@ def test_a_rule_fires_and_changes_no_bit(rule: Rewrite) -> None:
     after = simplified(before)
     assert [n.op for n in walk(after.body)] != [n.op for n in walk(before.body)]
     arguments = drawn([p.type for p in params], np.random.default_rng(0))
+    expected, got = (Interpreter(Module()).call(f, arguments)[0] for f in (before, after))
+    assert same_bits(np.asarray(expected), np.asarray(got)), (expected, got)
+
+
+@pytest.mark.parametrize("rule", OF_SCALARS, ids=lambda rule: rule.pattern.replace(" ", ""))
+def test_a_rule_changes_no_bit_of_complex_numbers(rule: Rewrite) -> None:
+    letters = {name: Value(tensor(C64, (196,)), name) for name in "xy" if re.search(rf"\b{name}\b", rule.pattern)}
+    b = Builder()
+    try:
+        result = written(ast.parse(rule.pattern, mode="eval").body, b, rule, letters)
+    except (TypeError, ValueError):  # ops that do not take them, and attributes of other types
+        return
+    before = Function("f", b.finish([result], [*letters.values()]))
+    after = simplified(before)
+    arguments = drawn([p.type for p in before.params], np.random.default_rng(0))
     expected, got = (Interpreter(Module()).call(f, arguments)[0] for f in (before, after))
     assert same_bits(np.asarray(expected), np.asarray(got)), (expected, got)
 

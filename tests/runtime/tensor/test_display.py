@@ -14,7 +14,7 @@ from adjoint import Parameter, Tensor
 
 TEXTS = json.loads((Path(__file__).parents[2] / "oracle" / "repr.json").read_text(encoding="utf-8"))
 NAMES = {"np": np, "ms": adjoint, "Tensor": Tensor, "Parameter": Parameter, "nan": np.nan, "inf": np.inf}
-TENSORS = {expression: text for expression, text in TEXTS["tensors"].items() if "complex" not in expression}
+TENSORS = TEXTS["tensors"]
 
 
 def made(expression: str) -> Any:
