@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import adjoint as ms
-from adjoint import Tensor, ops
+from adjoint import Parameter, Tensor, nn, ops
 from adjoint.ir.ops.complex_arithmetic import complex_product, complex_quotient
 
 Z = np.array([1 + 2j, -0.5 - 1j, 3 - 4j], np.complex64)
@@ -116,3 +116,151 @@ def test_no_product_is_fused_with_a_sum() -> None:
               lambda a, b, c, d: ops.conj(z * a) + w * b - ops.conj(w * z) * z,
               lambda a, b, c, d: ops.Complex()(a * c + d, b * c - a) * ops.Complex()(a, a)):
         assert bits(ms.jit(f)(a, b, c, d)) == bits(f(a, b, c, d))
+
+
+# In every mode -----------------------------------------------------------------------------------------------------------
+
+
+def energy(z: Any) -> Any:
+    return ops.real(ops.exp(z) * z.conj()).sum()
+
+
+def by_energy(z: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The gradient of `energy`: conj(exp(z)) z + exp(z)."""
+    return np.conj(np.exp(z)) * z + np.exp(z)
+
+
+@pytest.mark.parametrize("gradient", [ms.grad(energy), ms.grad(ms.jit(energy)), ms.jit(ms.grad(energy))], ids=["eager", "jit", "inside"])
+def test_gradients_are_the_same_in_every_mode(gradient: Any) -> None:
+    assert bits(gradient(Tensor(Z))) == bits(ms.grad(energy)(Tensor(Z)))
+    np.testing.assert_allclose(gradient(Tensor(Z)).asnumpy(), by_energy(Z), rtol=1e-5)
+
+
+def test_modes_give_the_same_bits() -> None:
+    report = str(ms.compare(energy, Tensor(Z)))
+    assert "all modes agree" in report
+
+
+def test_gradients_of_gradients() -> None:
+    z, h = Z.astype(np.complex128), 1e-6
+    way = W.astype(np.complex128)
+    found = ms.grad(lambda z: ops.real(ms.grad(energy)(z) * Tensor(way)).sum())(Tensor(z)).asnumpy()
+
+    def at(z: Any) -> Any:
+        return (by_energy(z) * way).real.sum()
+
+    for i in range(3):
+        for unit in (1.0, 1j):
+            e = np.zeros(3, np.complex128)
+            e[i] = unit * h
+            slope = (at(z + e) - at(z - e)) / (2 * h)
+            np.testing.assert_allclose((found[i] * np.conj(unit)).real, slope, rtol=1e-6)
+
+
+def test_tangents_cotangents_and_batches() -> None:
+    z, w = Tensor(Z), Tensor(W)
+    value, tangent = ms.jvp(lambda z: z * z + z.conj(), z, w)
+    np.testing.assert_allclose(value.asnumpy(), Z * Z + Z.conj(), rtol=1e-6)
+    np.testing.assert_allclose(tangent.asnumpy(), 2 * Z * W + W.conj(), rtol=1e-6)
+    (pulled,) = ms.vjp(lambda z: z * z, z)[1](w)
+    np.testing.assert_allclose(pulled.asnumpy(), W * (2 * Z).conj(), rtol=1e-6)
+    rows = Tensor(np.stack([Z, W]))
+    assert bits(ms.vmap(ms.grad(energy))(rows)) == bits(ops.stack([ms.grad(energy)(z), ms.grad(energy)(w)]))
+
+
+class Oscillator(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.factor = Parameter(Tensor(W), name="factor")
+
+    def construct(self, z: Any) -> Any:
+        z = z * self.factor
+        for _ in range(2):
+            z = z + self.factor * 1j
+        if ops.real(z).sum() > 100:
+            z = z * 2
+        return z
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_hooks_and_parameters(mode: int) -> None:
+    ms.set_context(mode=mode)
+    try:
+        net, seen = Oscillator(), []
+        net.register_forward_hook(lambda cell, inputs, output: seen.append(output.dtype))
+        net.register_backward_hook(lambda cell, by_inputs, by_outputs: seen.append(by_outputs[0].dtype))
+        net.factor.register_hook(lambda ct: ct * 1j)
+        by_z, (by_factor,) = ms.grad(lambda z: ops.real(net(z)).sum(), 0, net.trainable_params())(Tensor(Z))
+        assert seen == [ms.complex64, ms.complex64]
+        assert np.array_equal(by_z.asnumpy(), W.conj())
+        assert np.array_equal(by_factor.asnumpy(), (Z + 2j).conj() * 1j)
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+def test_loops_and_conditions_in_graphs() -> None:
+    @ms.jit
+    def grown(z: Any) -> Any:
+        while ops.real(ops.abs(z)).sum() < 50:
+            z = z * (1 + 1j)
+        return z
+
+    @ms.jit
+    def doubled(z: Any) -> Any:
+        return z * 2 if z[0] else z
+
+    assert np.array_equal(grown(Tensor(Z)).asnumpy(), Z * -8j)
+    assert np.array_equal(ms.grad(lambda z: ops.real(grown(z)).sum())(Tensor(Z)).asnumpy(), [8j] * 3)
+    assert doubled(Tensor([2j])).tolist() == [4j] and doubled(Tensor([0j])).tolist() == [0j]
+    with pytest.raises(ms.CompileError, match="a complex number is used as one of Python"):
+        ms.jit(lambda z: z * z[0].item())(Tensor(Z))
+
+
+def test_elements_and_fillings() -> None:
+    z = Tensor(Z)
+    z[0] = 5j
+    assert z[0].item() == 5j and complex(z[0]) == 5j and f"{z[0]:.1f}" == "0.0+5.0j"
+    assert ops.full((2,), 1 + 2j, dtype=ms.complex64).tolist() == [1 + 2j] * 2
+    assert ops.full_like(z, 2j).tolist() == [2j] * 3 and ops.masked_fill(z, z == 5j, 1j)[0].item() == 1j
+    assert ops.where(z == 5j, z, 1j).tolist() == [5j, 1j, 1j]
+    with pytest.raises(TypeError, match="complex number, but a Float32 is needed"):
+        Tensor(R)[0] = 1j
+
+
+@pytest.mark.parametrize("format", ["ckpt", "safetensors"])
+def test_checkpoints(format: str, tmp_path: Any) -> None:
+    net = Oscillator()
+    ms.save_checkpoint(net, str(tmp_path / f"net.{format}"), format=format)
+    (loaded,) = ms.load_checkpoint(str(tmp_path / f"net.{format}"), format=format).values()
+    assert loaded.dtype is ms.complex64 and bits(loaded) == bits(net.factor)
+    if format == "safetensors":
+        wide = [{"name": "w", "data": Tensor([1j])}]
+        with pytest.raises(Exception, match="the format lacks"):
+            ms.save_checkpoint(wide, str(tmp_path / "wide.safetensors"), format=format)
+
+
+def test_truth_and_counts_look_at_both_parts() -> None:
+    z = Tensor([1j, 0j, 2.0])
+    assert ops.logical_not(z).tolist() == [False, True, False] and ops.count_nonzero(z).item() == 2
+    assert ops.any(z[:1]).item() and bool(z[0]) and ops.nonzero(z).tolist() == [[0], [2]]
+
+
+def test_norms_and_products() -> None:
+    z, w = Tensor(Z), Tensor(W)
+    np.testing.assert_allclose(ops.norm(z).asnumpy(), np.linalg.norm(Z), rtol=1e-6)
+    assert ops.norm(z).dtype is ops.abs(z).dtype is ms.complex64 and ops.ComplexAbs()(z).dtype is ms.float32
+    np.testing.assert_allclose(ops.vecdot(z, w).asnumpy(), np.vdot(Z, W), rtol=1e-6)
+    np.testing.assert_allclose(ops.einsum("i,j->ij", z, w).asnumpy(), np.outer(Z, W), rtol=1e-6)
+    square = Tensor(np.outer(Z, W))
+    assert np.array_equal(ops.adjoint(square).asnumpy(), square.asnumpy().conj().T)
+
+
+@pytest.mark.parametrize("call", [
+    lambda z: z < z, ops.max, ops.argmax, ops.sort, ops.floor, ops.round, ops.trunc, ops.relu, ops.softmax, ops.erf, ops.cov,
+    ops.nan_to_num, lambda z: ops.maximum(z, z), lambda z: ops.clamp(z, 0, 1), lambda z: z // z, lambda z: z % z,
+    lambda z: ops.searchsorted(z, z), lambda z: ops.topk(z, 1), lambda z: nn.SGD([Parameter(z)], 0.1),
+    ms.numpy.unwrap, ops.var, ops.isposinf, lambda z: ops.copysign(z, 1),
+])
+def test_what_does_not_take_complex_numbers_says_so(call: Any) -> None:
+    with pytest.raises(TypeError, match=r"must|Parameters of floating dtype"):
+        call(Tensor(Z))
