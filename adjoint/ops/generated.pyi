@@ -593,7 +593,7 @@ def exp2(input: Any) -> Tensor:
 
     Integers and bools become Float32.
 
-    gradient  ct * log(2) * 2**input
+    gradient  ct * log(2) * conj(2**input)
     ct        the gradient of the result
     """
 
@@ -601,7 +601,7 @@ def exp2(input: Any) -> Tensor:
 def expm1(input: Any) -> Tensor:
     """exp(input) - 1, accurate near 0.
 
-    gradient  ct * exp(input)
+    gradient  ct * conj(exp(input))
     ct        the gradient of the result
     """
 
@@ -634,7 +634,7 @@ def log10(input: Any) -> Tensor:
 def log1p(input: Any) -> Tensor:
     """log(1 + input), accurate near 0.
 
-    gradient  ct / (1 + input)
+    gradient  ct / conj(1 + input)
     ct        the gradient of the result
     """
 

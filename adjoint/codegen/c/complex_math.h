@@ -63,6 +63,22 @@ static inline double _Complex adjoint_complex_exp(double _Complex z) {
     return adjoint_of_parts(real, imag);
 }
 
+static inline double _Complex adjoint_complex_exp2(double _Complex z) {
+    double x = __real__ z, y = __imag__ z, size = adjoint_exp2_f64(x), angle = y * ADJOINT_LN2;
+    return adjoint_of_parts(size * adjoint_cos_f64(angle), y == 0 ? y : size * adjoint_sin_f64(angle));
+}
+
+static inline double _Complex adjoint_complex_expm1(double _Complex z) {
+    double x = __real__ z, y = __imag__ z, half = adjoint_sin_f64(0.5 * y);
+    return adjoint_of_parts(adjoint_expm1_f64(x) * adjoint_cos_f64(y) - 2 * half * half, adjoint_exp_f64(x) * adjoint_sin_f64(y));
+}
+
+static inline double _Complex adjoint_complex_log1p(double _Complex z) {
+    double x = __real__ z, y = __imag__ z;
+    double near = 0.5 * adjoint_log1p_f64(x * (2 + x) + y * y), far = adjoint_log_length(1 + x, y);
+    return adjoint_of_parts(fabs(x) < 0.5 && fabs(y) < 0.5 ? near : far, adjoint_atan2_f64(y, 1 + x));
+}
+
 static inline double _Complex adjoint_complex_sqrt(double _Complex z) {
     double x = __real__ z, y = __imag__ z, a = fabs(x), b = fabs(y), larger = a > b ? a : b;
     double up = larger < 0x1p-900 ? 0x1p200 : 1, down = larger > 0x1p1000 ? 0x1p-200 : up; /* even powers */
@@ -236,6 +252,18 @@ static inline ELEMENT TYPED(adjoint_sign)(ELEMENT x) {
 
 static inline ELEMENT TYPED(adjoint_exp)(ELEMENT x) {
     return (ELEMENT)adjoint_complex_exp(x);
+}
+
+static inline ELEMENT TYPED(adjoint_exp2)(ELEMENT x) {
+    return (ELEMENT)adjoint_complex_exp2(x);
+}
+
+static inline ELEMENT TYPED(adjoint_expm1)(ELEMENT x) {
+    return (ELEMENT)adjoint_complex_expm1(x);
+}
+
+static inline ELEMENT TYPED(adjoint_log1p)(ELEMENT x) {
+    return (ELEMENT)adjoint_complex_log1p(x);
 }
 
 static inline ELEMENT TYPED(adjoint_log)(ELEMENT x) {

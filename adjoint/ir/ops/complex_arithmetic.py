@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["complex_exponential", "complex_number", "complex_power", "complex_product", "complex_quotient", "complex_sine"]
+__all__ = [
+    "complex_exponential", "complex_log1p", "complex_number", "complex_power", "complex_power_of_two", "complex_product",
+    "complex_quotient", "complex_sine",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -68,6 +71,20 @@ def complex_power(x: Array, y: Array) -> Array:
 def complex_exponential(x: Array) -> Array:
     """Return e^x, by NumPy, for which the sign of a NaN may be that of a zero in the result."""
     return np.exp(complex_number(x.real, np.where(np.isnan(x.imag), x.real.dtype.type(np.nan), x.imag)))
+
+
+def complex_power_of_two(x: Array) -> Array:
+    """Return 2^x: the power of the real part, turned by log(2) times the imaginary part."""
+    size, angle = np.exp2(x.real), x.imag * x.real.dtype.type(np.log(2.0))
+    return complex_number(size * np.cos(angle), np.where(x.imag == 0, x.imag, size * np.sin(angle)))
+
+
+def complex_log1p(x: Array) -> Array:
+    """Return log(1 + x), accurate near 0, where NumPy's own is not."""
+    a, b = x.real, x.imag
+    near = np.log1p(a * (2 + a) + b * b) / 2
+    found = np.log(complex_number(1 + a, b))
+    return complex_number(np.where((np.abs(a) < 0.5) & (np.abs(b) < 0.5), near, found.real), found.imag)
 
 
 def complex_sine(x: Array) -> Array:

@@ -67,38 +67,40 @@ class Exp(Unary):
 class Exp2(Unary):
     """2 to the power x.
 
-    x         T[s], T a floating point type
+    x         T[s], T a floating point or complex type
     result    T[s]
-    gradient  ct * log(2) * 2**x
-    errors    TypeError: not floating point
+    gradient  ct * log(2) * conj(2**x)
+    errors    TypeError: neither floating point nor complex
     """
 
     public = Public("exp2(input)", primitives="", operands="to floats")
+    accepts = INEXACT
     cost = 8
     pack = "exponential"
     samples = smooth_unary()
 
     def reference(self, x: Array) -> Array:
-        return np.exp2(x)
+        return complex_arithmetic.complex_power_of_two(x) if x.dtype.kind == "c" else np.exp2(x)
 
     def scalar(self, k: Kernel, x: Expr) -> Expr:
         return k.call("exp2", x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        return (b.mul(b.mul(ct, b.constant(math.log(2.0), dtype_of(ct))), node.result),)
+        return (b.mul(b.mul(ct, b.constant(math.log(2.0), dtype_of(ct))), b.conj(node.result)),)
 
 
 @operation
 class Expm1(Unary):
     """exp(x) - 1, accurate near 0.
 
-    x         T[s], T a floating point type
+    x         T[s], T a floating point or complex type
     result    T[s]
-    gradient  ct * exp(x)
-    errors    TypeError: not floating point
+    gradient  ct * conj(exp(x))
+    errors    TypeError: neither floating point nor complex
     """
 
     public = Public("expm1(input)", functions="tensor_expm1")
+    accepts = INEXACT
     cost = 12
     pack = "exponential"
     samples = smooth_unary()
@@ -110,7 +112,7 @@ class Expm1(Unary):
         return k.call("expm1", x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        return (b.mul(ct, b.exp(node.operands[0])),)
+        return (b.mul(ct, b.conj(b.exp(node.operands[0]))),)
 
 
 @operation
@@ -197,26 +199,27 @@ class Log10(Unary):
 class Log1p(Unary):
     """log(1 + x), accurate near 0.
 
-    x         T[s], T a floating point type
+    x         T[s], T a floating point or complex type
     result    T[s]
-    gradient  ct / (1 + x)
-    errors    TypeError: not floating point
+    gradient  ct / conj(1 + x)
+    errors    TypeError: neither floating point nor complex
     """
 
     public = Public("log1p(input)")
+    accepts = INEXACT
     cost = 12
     pack = "exponential"
     samples = smooth_unary((-0.5, 3.0))
 
     def reference(self, x: Array) -> Array:
-        return np.log1p(x)
+        return complex_arithmetic.complex_log1p(x) if x.dtype.kind == "c" else np.log1p(x)
 
     def scalar(self, k: Kernel, x: Expr) -> Expr:
         return k.call("log1p", x)
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
-        return (b.div(ct, b.add(x, b.constant(1.0, dtype_of(node.result)))),)
+        return (b.div(ct, b.add(b.conj(x), b.constant(1.0, dtype_of(node.result)))),)
 
 
 @operation
