@@ -64,6 +64,9 @@ def hostile_tensor(rng: random.Random, like: Any) -> Tensor:
         return Tensor(np.array(numbers, np.float64).reshape(shape)).astype(dtype)
     if dtype.kind == "b":
         return Tensor(np.array([rng.random() < 0.5 for _ in range(count)], bool).reshape(shape))
+    if dtype.is_complex:
+        pairs = [complex(rng.choice(FLOATS), rng.choice(FLOATS)) for _ in range(int(np.prod(shape)))]
+        return Tensor(np.array(pairs, dtype.array).reshape(shape))
     limits = np.iinfo(dtype.array)
     numbers = [rng.choice([0, 1, 2, 5, limits.max, limits.max - 1, limits.min, limits.min // 2]) for _ in range(count)]
     return Tensor(np.array(numbers, dtype.array).reshape(shape))

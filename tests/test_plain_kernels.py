@@ -43,11 +43,15 @@ def with_specials(case: Case, seed: int) -> list[Array]:
 def tiny(case: Case) -> list[Array]:
     """Operands whose products are -0.0 when they are rounded."""
     sizes = {F32: 1e-30, F64: 1e-200}
-    return [np.full(type_.sizes, -sizes[type_.dtype] if i else sizes[type_.dtype], type_.dtype.array) for i, type_ in enumerate(case.types)]
+    return [np.full(type_.sizes, -sizes[type_.dtype.part] if i else sizes[type_.dtype.part], type_.dtype.array)
+            for i, type_ in enumerate(case.types)]
 
 
 def bits(array: Array, type_: TensorType) -> Array:
     """The bits of each element as an integer; any NaN is the same as any other."""
+    if type_.dtype.is_complex:
+        part = type_.with_dtype(type_.dtype.part)
+        return np.stack([bits(array.real, part), bits(array.imag, part)])
     integers = np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}").astype(np.uint64)
     return np.where(np.isnan(to_compute(array, type_.dtype)), np.uint64(2**64 - 1), integers) if type_.dtype.is_float else integers
 

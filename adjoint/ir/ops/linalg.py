@@ -21,7 +21,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, mistake, operation, sample
-from adjoint.ir.ops import batching, panels
+from adjoint.ir.ops import batching, complex_arithmetic, panels
 from adjoint.ir.ops.elementwise import NUMBERS, Binary, on_integers, smooth_binary
 from adjoint.ir.ops.loops import ELEMENTS_PER_THREAD, collapsed, row_major
 from adjoint.ir.types import F32, I32, I64, Dim, DType, TensorType, broadcast_shapes, tensor
@@ -119,7 +119,12 @@ class MatMul(Op):
         return tensor(a.dtype, (*lead, m, n))
 
     def reference(self, a: Array, b: Array) -> Array:
-        return np.matmul(a.swapaxes(-1, -2) if self.ta else a, b.swapaxes(-1, -2) if self.tb else b)
+        a, b = a.swapaxes(-1, -2) if self.ta else a, b.swapaxes(-1, -2) if self.tb else b
+        if a.dtype.kind != "c":
+            return np.matmul(a, b)
+        by_real, by_imag = (np.matmul(a.real, part) for part in (b.real, b.imag))
+        crossed, squared = (np.matmul(a.imag, part) for part in (b.real, b.imag))
+        return complex_arithmetic.complex_number(by_real - squared, by_imag + crossed)
 
     def batch(self, b: Builder, node: Node, operands: Sequence[Atom], mapped: Sequence[bool], size: Dim) -> Sequence[Atom] | None:
         one, ranks = tensor_type(node.result), [tensor_type(x).rank for x in node.operands]
