@@ -1,0 +1,533 @@
+/* Discrete Fourier transforms of lines of complex numbers, X[k] = sum over j of x[j] w^(jk), w = exp(-2 pi i / n).
+
+   A length whose prime factors are small is split into n = rows * columns, j = columns j1 + j2 and k = k1 + rows k2:
+
+       X[k1 + rows k2] = sum over j2 of w_columns^(j2 k2) (w_n^(j2 k1) sum over j1 of w_rows^(j1 k1) x[columns j1 + j2])
+
+   Each of the two sums transforms all columns of a matrix at once, one pass for each factor (Stockham's order, which needs no permutation of
+   bits): the innermost loops go over neighbours and multiply all of them by the same root, so that compilers make vectors of them. Short
+   lengths are one sum, for several lines together. Any other length is a convolution with a chirp, whose length m has small factors
+   (Bluestein 1970). The inverse is the same with real and imaginary parts exchanged, of what is read and of what is written.
+
+   Roots are computed in double, from the nearest eighth of a turn. A number is the same whatever lines are transformed together.
+
+   This text is pasted once for each element type: ELEMENT is float or double, TYPED(name) is name_f32 or name_f64. */
+
+#ifndef ADJOINT_FOURIER_H
+#define ADJOINT_FOURIER_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    ADJOINT_FACTORS = 64,        /* at least as many as a length has */
+    ADJOINT_PRIME = 47,          /* the largest prime that is a factor of a pass; as in the op */
+    ADJOINT_LINES = 16,          /* the most lines that are transformed together; as in the op */
+    ADJOINT_BLOCK = 2048,        /* numbers of a matrix that are transformed together, if they make ADJOINT_LINES columns; as in the op */
+    ADJOINT_CHUNK = 16,          /* numbers of a loop over registers, for any prime */
+};
+
+/* cosine[k] + i sine[k] = exp(2 pi i k / n) for first <= k < last <= n < 2^48, within 0.51 units in the last place.
+
+   All is in floating point, without branches, so that it becomes vectors: an angle is a number of eighths of a turn and a rest. */
+static inline void adjoint_roots(double *cosine, double *sine, int64_t n, int64_t first, int64_t last) {
+    const double length = (double)n;
+    for (int64_t k = first; k < last; k++) {
+        const double eighths = 8.0 * (double)k;
+        const double octant = floor(eighths / length);
+        const double after = eighths - octant * length;
+        const double half = octant >= 4 ? 1.0 : 0.0;
+        const double place = octant - 4 * half;
+        const double rest = place == 1 || place == 3 ? length - after : after;
+        const double share = rest / length;
+        double back_low;
+        const double back = adjoint_exact_product_f64(share, length, &back_low);
+        const double share_low = ((rest - back) - back_low) / length;
+        double low;
+        const double angle = adjoint_exact_product_f64(share, 0x1.921fb54442d18p-1, &low);
+        low += share * 0x1.1a62633145c07p-55 + share_low * 0x1.921fb54442d18p-1;
+        double lost;
+        const double even = adjoint_cos_near_zero_f64(angle, low, &lost), odd = adjoint_sin_near_zero_f64(angle, low, &lost);
+        const double across = place == 1 || place == 2 ? odd : even, along = place == 1 || place == 2 ? even : odd;
+        const double turned = place >= 2 ? -across : across;
+        cosine[k] = half > 0 ? -turned : turned;
+        sine[k] = half > 0 ? -along : along;
+    }
+}
+
+/* The factors of a length without large primes, in the order of the passes; returns how many there are. */
+static inline int adjoint_factors(int64_t n, int64_t *factor) {
+    int count = 0;
+    while (n % 4 == 0) {
+        factor[count++] = 4;
+        n /= 4;
+    }
+    for (int64_t prime = 2; n > 1; prime += prime == 2 ? 1 : 2) {
+        while (n % prime == 0) {
+            factor[count++] = prime;
+            n /= prime;
+        }
+    }
+    return count;
+}
+
+#endif
+
+/* Numbers of lines: element j of line g is at re[j * step + g * across] and im[...]; a part that is NULL is 0 where it is read, and is not
+   written. */
+struct TYPED(adjoint_lines) {
+    ELEMENT *re, *im;
+    int64_t step, across;
+};
+
+/* How a length is transformed: `split` into rows and columns, with the roots of both, and w_n^(j2 k1) in row k1 and column j2. */
+struct TYPED(adjoint_fourier) {
+    int64_t n, rows, columns;
+    const ELEMENT *row_re, *row_im, *column_re, *column_im, *twiddle_re, *twiddle_im;
+};
+
+#define SUM TYPED(adjoint_next_term) /* x * y + z, rounded once where the processor does that in one instruction */
+
+/* ---- passes ---- */
+
+/* A pass of radix r goes from x[run (p + rest j) + q] to y[run (r p + j) + q], for 0 <= p < rest, 0 <= j < r, 0 <= q < run. Output j is
+   multiplied by the root of order r * rest with the number p j, which is at `turn` times that in the table. */
+#define PASS_PARAMETERS                                                                                                     \
+    const bool turned, int64_t rest, int64_t run, int64_t turn, const ELEMENT *w_re, const ELEMENT *w_im,                   \
+        const ELEMENT *restrict x_re, const ELEMENT *restrict x_im, ELEMENT *restrict y_re, ELEMENT *restrict y_im
+
+#if defined(__GNUC__) && !defined(__clang__)
+#define NEIGHBOURS _Pragma("GCC ivdep") /* no round of the loop reads what another one writes */
+#else
+#define NEIGHBOURS
+#endif
+/* The root of output j. */
+#define ROOT(j) const ELEMENT c##j = turned ? w_re[turn * p * j] : 1, s##j = turned ? w_im[turn * p * j] : 0;
+/* Input j. */
+#define INPUT(j) const ELEMENT re##j = a_re[q + j * apart], im##j = a_im[q + j * apart];
+/* Output j, of which the real and the imaginary part are given. */
+#define OUTPUT(j, real, imaginary)                                                   \
+    {                                                                                \
+        const ELEMENT u = real, v = imaginary;                                       \
+        b_re[q + j * run] = turned ? SUM(u, c##j, v * s##j) : u;                     \
+        b_im[q + j * run] = turned ? SUM(v, c##j, -(u * s##j)) : v;                  \
+    }
+#define PASS_BEGIN(radix)                                                            \
+    const int64_t apart = rest * run;                                                \
+    for (int64_t p = turned ? 1 : 0; p < (turned ? rest : 1); p++) {                 \
+        const ELEMENT *a_re = x_re + p * run, *a_im = x_im + p * run;                \
+        ELEMENT *b_re = y_re + p * (radix) * run, *b_im = y_im + p * (radix) * run;
+
+static inline void TYPED(adjoint_pass_2)(PASS_PARAMETERS) {
+    PASS_BEGIN(2)
+        ROOT(1)
+        NEIGHBOURS
+        for (int64_t q = 0; q < run; q++) {
+            INPUT(0) INPUT(1)
+            b_re[q] = re0 + re1;
+            b_im[q] = im0 + im1;
+            OUTPUT(1, re0 - re1, im0 - im1)
+        }
+    }
+}
+
+static inline void TYPED(adjoint_pass_3)(PASS_PARAMETERS) {
+    const ELEMENT half = (ELEMENT)0.5, side = (ELEMENT)0.86602540378443864676;
+    PASS_BEGIN(3)
+        ROOT(1) ROOT(2)
+        NEIGHBOURS
+        for (int64_t q = 0; q < run; q++) {
+            INPUT(0) INPUT(1) INPUT(2)
+            const ELEMENT sum_re = re1 + re2, sum_im = im1 + im2;
+            const ELEMENT mid_re = SUM(-half, sum_re, re0), mid_im = SUM(-half, sum_im, im0);
+            const ELEMENT off_re = side * (im1 - im2), off_im = side * (re2 - re1);
+            b_re[q] = re0 + sum_re;
+            b_im[q] = im0 + sum_im;
+            OUTPUT(1, mid_re + off_re, mid_im + off_im)
+            OUTPUT(2, mid_re - off_re, mid_im - off_im)
+        }
+    }
+}
+
+static inline void TYPED(adjoint_pass_4)(PASS_PARAMETERS) {
+    PASS_BEGIN(4)
+        ROOT(1) ROOT(2) ROOT(3)
+        NEIGHBOURS
+        for (int64_t q = 0; q < run; q++) {
+            INPUT(0) INPUT(1) INPUT(2) INPUT(3)
+            const ELEMENT even_re = re0 + re2, even_im = im0 + im2, other_re = re0 - re2, other_im = im0 - im2;
+            const ELEMENT odd_re = re1 + re3, odd_im = im1 + im3, off_re = im1 - im3, off_im = re3 - re1;
+            b_re[q] = even_re + odd_re;
+            b_im[q] = even_im + odd_im;
+            OUTPUT(1, other_re + off_re, other_im + off_im)
+            OUTPUT(2, even_re - odd_re, even_im - odd_im)
+            OUTPUT(3, other_re - off_re, other_im - off_im)
+        }
+    }
+}
+
+static inline void TYPED(adjoint_pass_5)(PASS_PARAMETERS) {
+    const ELEMENT cosine1 = (ELEMENT)0.30901699437494742410, sine1 = (ELEMENT)0.95105651629515357212;
+    const ELEMENT cosine2 = (ELEMENT)-0.80901699437494742410, sine2 = (ELEMENT)0.58778525229247312917;
+    PASS_BEGIN(5)
+        ROOT(1) ROOT(2) ROOT(3) ROOT(4)
+        NEIGHBOURS
+        for (int64_t q = 0; q < run; q++) {
+            INPUT(0) INPUT(1) INPUT(2) INPUT(3) INPUT(4)
+            const ELEMENT sum1_re = re1 + re4, sum1_im = im1 + im4, sum2_re = re2 + re3, sum2_im = im2 + im3;
+            const ELEMENT less1_re = re1 - re4, less1_im = im1 - im4, less2_re = re2 - re3, less2_im = im2 - im3;
+            const ELEMENT mid1_re = SUM(cosine2, sum2_re, SUM(cosine1, sum1_re, re0)), mid1_im = SUM(cosine2, sum2_im, SUM(cosine1, sum1_im, im0));
+            const ELEMENT mid2_re = SUM(cosine1, sum2_re, SUM(cosine2, sum1_re, re0)), mid2_im = SUM(cosine1, sum2_im, SUM(cosine2, sum1_im, im0));
+            const ELEMENT off1_re = SUM(sine1, less1_im, sine2 * less2_im), off1_im = SUM(sine1, less1_re, sine2 * less2_re);
+            const ELEMENT off2_re = SUM(sine2, less1_im, -(sine1 * less2_im)), off2_im = SUM(sine2, less1_re, -(sine1 * less2_re));
+            b_re[q] = re0 + sum1_re + sum2_re;
+            b_im[q] = im0 + sum1_im + sum2_im;
+            OUTPUT(1, mid1_re + off1_re, mid1_im - off1_im)
+            OUTPUT(2, mid2_re + off2_re, mid2_im - off2_im)
+            OUTPUT(3, mid2_re - off2_re, mid2_im + off2_im)
+            OUTPUT(4, mid1_re - off1_re, mid1_im + off1_im)
+        }
+    }
+}
+
+/* Any odd radix: outputs j and radix - j are sum and difference of the same two sums, over pairs of inputs. `period` times the number of a
+   root of order `radix` is its place in the table. */
+static void TYPED(adjoint_pass_odd)(
+    int64_t radix, int64_t period, int64_t rest, int64_t run, int64_t turn, const ELEMENT *w_re, const ELEMENT *w_im,
+    const ELEMENT *restrict x_re, const ELEMENT *restrict x_im, ELEMENT *restrict y_re, ELEMENT *restrict y_im) {
+    const int64_t apart = rest * run, pairs = radix / 2;
+    for (int64_t p = 0; p < rest; p++) {
+        for (int64_t from = 0; from < run; from += ADJOINT_CHUNK) {
+            const int64_t count = run - from < ADJOINT_CHUNK ? run - from : ADJOINT_CHUNK;
+            const ELEMENT *a_re = x_re + p * run + from, *a_im = x_im + p * run + from;
+            ELEMENT *b_re = y_re + p * radix * run + from, *b_im = y_im + p * radix * run + from;
+            ELEMENT sum[2][ADJOINT_PRIME / 2][ADJOINT_CHUNK], less[2][ADJOINT_PRIME / 2][ADJOINT_CHUNK];
+            ELEMENT first[2][ADJOINT_CHUNK], total[2][ADJOINT_CHUNK];
+            for (int64_t q = 0; q < ADJOINT_CHUNK; q++) {
+                first[0][q] = total[0][q] = q < count ? a_re[q] : 0;
+                first[1][q] = total[1][q] = q < count ? a_im[q] : 0;
+            }
+            for (int64_t i = 0; i < pairs; i++) {
+                const int64_t low = (i + 1) * apart, high = (radix - 1 - i) * apart;
+                for (int64_t q = 0; q < ADJOINT_CHUNK; q++) {
+                    const int64_t at = q < count ? q : count - 1;
+                    sum[0][i][q] = a_re[low + at] + a_re[high + at];
+                    sum[1][i][q] = a_im[low + at] + a_im[high + at];
+                    less[0][i][q] = a_re[low + at] - a_re[high + at];
+                    less[1][i][q] = a_im[low + at] - a_im[high + at];
+                    total[0][q] += sum[0][i][q];
+                    total[1][q] += sum[1][i][q];
+                }
+            }
+            for (int64_t q = 0; q < count; q++) {
+                b_re[q] = total[0][q];
+                b_im[q] = total[1][q];
+            }
+            for (int64_t j = 1; j <= pairs; j++) {
+                ELEMENT mid[2][ADJOINT_CHUNK], off[2][ADJOINT_CHUNK];
+                for (int64_t q = 0; q < ADJOINT_CHUNK; q++) {
+                    mid[0][q] = first[0][q];
+                    mid[1][q] = first[1][q];
+                    off[0][q] = off[1][q] = 0;
+                }
+                int64_t number = 0;
+                for (int64_t i = 0; i < pairs; i++) {
+                    number += j;
+                    number -= number >= radix ? radix : 0;
+                    const ELEMENT c = w_re[number * period], s = w_im[number * period];
+                    for (int64_t q = 0; q < ADJOINT_CHUNK; q++) {
+                        mid[0][q] = SUM(c, sum[0][i][q], mid[0][q]);
+                        mid[1][q] = SUM(c, sum[1][i][q], mid[1][q]);
+                        off[0][q] = SUM(s, less[1][i][q], off[0][q]);
+                        off[1][q] = SUM(-s, less[0][i][q], off[1][q]);
+                    }
+                }
+                const int64_t low = turn * p * j, high = turn * p * (radix - j);
+                for (int64_t q = 0; q < count; q++) {
+                    ELEMENT u = mid[0][q] + off[0][q], v = mid[1][q] + off[1][q];
+                    b_re[j * run + q] = p ? SUM(u, w_re[low], v * w_im[low]) : u;
+                    b_im[j * run + q] = p ? SUM(v, w_re[low], -(u * w_im[low])) : v;
+                    u = mid[0][q] - off[0][q];
+                    v = mid[1][q] - off[1][q];
+                    b_re[(radix - j) * run + q] = p ? SUM(u, w_re[high], v * w_im[high]) : u;
+                    b_im[(radix - j) * run + q] = p ? SUM(v, w_re[high], -(u * w_im[high])) : v;
+                }
+            }
+        }
+    }
+}
+
+/* Transforms the columns of a matrix of n rows in data[0] + i data[1], with as much memory in data[2], data[3]. The pointers are exchanged
+   so that the result is in data[0] + i data[1]. `w`: the roots of order n. */
+static void TYPED(adjoint_fourier_columns)(
+    ELEMENT *data[4], int64_t n, int64_t columns, const ELEMENT *w_re, const ELEMENT *w_im) {
+    int64_t factor[ADJOINT_FACTORS];
+    const int count = adjoint_factors(n, factor);
+    int64_t turn = 1;
+    for (int i = 0; i < count; i++) {
+        const int64_t radix = factor[i], rest = n / (turn * radix), run = turn * columns;
+        ELEMENT *x_re = data[0], *x_im = data[1], *y_re = data[2], *y_im = data[3];
+#define PASS(radix)                                                                                              \
+    TYPED(adjoint_pass_##radix)(false, rest, run, turn, w_re, w_im, x_re, x_im, y_re, y_im);                     \
+    TYPED(adjoint_pass_##radix)(true, rest, run, turn, w_re, w_im, x_re, x_im, y_re, y_im);
+        if (radix == 2) {
+            PASS(2)
+        } else if (radix == 3) {
+            PASS(3)
+        } else if (radix == 4) {
+            PASS(4)
+        } else if (radix == 5) {
+            PASS(5)
+        } else {
+            TYPED(adjoint_pass_odd)(radix, n / radix, rest, run, turn, w_re, w_im, x_re, x_im, y_re, y_im);
+        }
+#undef PASS
+        data[0] = y_re;
+        data[1] = y_im;
+        data[2] = x_re;
+        data[3] = x_im;
+        turn *= radix;
+    }
+}
+
+/* ---- reading and writing lines ---- */
+
+/* target[i * target_step] = scale * source[i * source_step] for i < count; steps of 1 and 2 become vectors. */
+static inline void TYPED(adjoint_copy_line)(
+    ELEMENT *restrict target, int64_t target_step, const ELEMENT *restrict source, int64_t source_step, int64_t count, ELEMENT scale) {
+    if (target_step == 1 && source_step == 1) {
+        for (int64_t i = 0; i < count; i++) target[i] = scale * source[i];
+    } else if (target_step == 1 && source_step == 2) {
+        for (int64_t i = 0; i < count; i++) target[i] = scale * source[2 * i];
+    } else {
+        for (int64_t i = 0; i < count; i++) target[i * target_step] = scale * source[i * source_step];
+    }
+}
+
+/* Elements i * stride + j of lines g < lines, for i < rows and first <= j < last, become a matrix with rows i and columns (j, g). */
+static void TYPED(adjoint_read_lines)(
+    ELEMENT *re, ELEMENT *im, struct TYPED(adjoint_lines) from, int64_t lines, int64_t rows, int64_t stride, int64_t first, int64_t last) {
+    const int64_t columns = (last - first) * lines;
+    for (int part = 0; part < 2; part++) {
+        ELEMENT *target = part ? im : re;
+        const ELEMENT *source = part ? from.im : from.re;
+        if (!source) {
+            for (int64_t i = 0; i < rows * columns; i++) target[i] = 0;
+        } else if (lines > 1 && from.across > from.step) {
+            for (int64_t g = 0; g < lines; g++) {
+                for (int64_t j = first; j < last; j++) {
+                    TYPED(adjoint_copy_line)(target + (j - first) * lines + g, columns, source + j * from.step + g * from.across,
+                                             stride * from.step, rows, 1);
+                }
+            }
+        } else {
+            for (int64_t i = 0; i < rows; i++) {
+                if (lines == 1) {
+                    TYPED(adjoint_copy_line)(target + i * columns, 1, source + (i * stride + first) * from.step, from.step, columns, 1);
+                    continue;
+                }
+                for (int64_t j = first; j < last; j++) {
+                    TYPED(adjoint_copy_line)(target + i * columns + (j - first) * lines, 1, source + (i * stride + j) * from.step,
+                                             from.across, lines, 1);
+                }
+            }
+        }
+    }
+}
+
+/* The other way round, times `scale`. */
+static void TYPED(adjoint_write_lines)(
+    const ELEMENT *re, const ELEMENT *im, struct TYPED(adjoint_lines) to, int64_t lines, int64_t rows, int64_t stride, int64_t first,
+    int64_t last, ELEMENT scale) {
+    const int64_t columns = (last - first) * lines;
+    const bool together = to.re && to.im && (to.im - to.re == 1 || to.re - to.im == 1);
+    if (together && ((lines == 1 && to.step == 2) || (lines > 1 && to.across == 2))) {
+        ELEMENT *target = to.re < to.im ? to.re : to.im;
+        const ELEMENT *even = to.re < to.im ? re : im, *odd = to.re < to.im ? im : re;
+        const int64_t runs = lines == 1 ? 1 : last - first, run = columns / runs;
+        for (int64_t i = 0; i < rows; i++) {
+            for (int64_t j = 0; j < runs; j++) {
+                ELEMENT *restrict pairs = target + (i * stride + first + j) * to.step;
+                const ELEMENT *restrict evens = even + i * columns + j * run, *restrict odds = odd + i * columns + j * run;
+                for (int64_t q = 0; q < run; q++) {
+                    pairs[2 * q] = scale * evens[q];
+                    pairs[2 * q + 1] = scale * odds[q];
+                }
+            }
+        }
+        return;
+    }
+    for (int part = 0; part < 2; part++) {
+        ELEMENT *target = part ? to.im : to.re;
+        const ELEMENT *source = part ? im : re;
+        if (!target) continue;
+        if (lines > 1 && to.across > to.step) {
+            for (int64_t g = 0; g < lines; g++) {
+                for (int64_t j = first; j < last; j++) {
+                    TYPED(adjoint_copy_line)(target + j * to.step + g * to.across, stride * to.step, source + (j - first) * lines + g,
+                                             columns, rows, scale);
+                }
+            }
+        } else {
+            for (int64_t i = 0; i < rows; i++) {
+                for (int64_t j = first; j < last; j++) {
+                    TYPED(adjoint_copy_line)(target + (i * stride + j) * to.step, to.across, source + i * columns + (j - first) * lines, 1,
+                                             lines, scale);
+                }
+            }
+        }
+    }
+}
+
+/* ---- lengths with small factors ---- */
+
+/* target[j * target_row + i] = source[i * source_row + j], each of them `lines` neighbours, for i < rows, j < columns. */
+static void TYPED(adjoint_transpose_lines)(
+    const ELEMENT *restrict source, int64_t source_row, ELEMENT *restrict target, int64_t target_row, int64_t rows, int64_t columns,
+    int64_t lines) {
+    enum { TILE = 8 };
+    if (lines > 1) {
+        for (int64_t i = 0; i < rows; i++) {
+            for (int64_t j = 0; j < columns; j++) {
+                const ELEMENT *from = source + i * source_row + j * lines;
+                ELEMENT *to = target + j * target_row + i * lines;
+                for (int64_t g = 0; g < lines; g++) to[g] = from[g];
+            }
+        }
+        return;
+    }
+    int64_t i = 0;
+    for (; i + TILE <= rows; i += TILE) {
+        for (int64_t j = 0; j < columns; j++) {
+            for (int t = 0; t < TILE; t++) target[j * target_row + i + t] = source[(i + t) * source_row + j];
+        }
+    }
+    for (; i < rows; i++) {
+        for (int64_t j = 0; j < columns; j++) target[j * target_row + i] = source[i * source_row + j];
+    }
+}
+
+/* How many columns, of those of a matrix with so many rows, are transformed together; a column is of all lines. */
+static inline int64_t TYPED(adjoint_fourier_block)(int64_t rows, int64_t columns, int64_t lines) {
+    int64_t block = ADJOINT_BLOCK / (rows * lines), least = (ADJOINT_LINES + lines - 1) / lines;
+    block = block < least ? least : block;
+    return block < columns ? block : columns;
+}
+
+/* Transforms lines, times `scale`; `from` and `to` may be the same.
+
+   work  2 n lines numbers, and 4 for each number of the larger of the two blocks */
+static void TYPED(adjoint_fourier_lines)(
+    const struct TYPED(adjoint_fourier) *plan, struct TYPED(adjoint_lines) from, struct TYPED(adjoint_lines) to, int64_t lines,
+    ELEMENT scale, ELEMENT *work) {
+    const int64_t n = plan->n, rows = plan->rows, columns = plan->columns;
+    if (columns == 1) {
+        ELEMENT *data[4];
+        for (int i = 0; i < 4; i++) data[i] = work + i * n * lines;
+        TYPED(adjoint_read_lines)(data[0], data[1], from, lines, n, 1, 0, 1);
+        TYPED(adjoint_fourier_columns)(data, n, lines, plan->row_re, plan->row_im);
+        TYPED(adjoint_write_lines)(data[0], data[1], to, lines, n, 1, 0, 1, scale);
+        return;
+    }
+    ELEMENT *half_re = work, *half_im = work + n * lines, *blocks = work + 2 * n * lines;
+    int64_t block = TYPED(adjoint_fourier_block)(rows, columns, lines);
+    for (int64_t first = 0; first < columns; first += block) {
+        const int64_t last = first + block < columns ? first + block : columns, width = (last - first) * lines;
+        ELEMENT *data[4];
+        for (int i = 0; i < 4; i++) data[i] = blocks + i * rows * width;
+        TYPED(adjoint_read_lines)(data[0], data[1], from, lines, rows, columns, first, last);
+        TYPED(adjoint_fourier_columns)(data, rows, width, plan->row_re, plan->row_im);
+        for (int64_t i = 1; i < rows; i++) {
+            const ELEMENT *c = plan->twiddle_re + i * columns + first, *s = plan->twiddle_im + i * columns + first;
+            ELEMENT *restrict re = data[0] + i * width, *restrict im = data[1] + i * width;
+            if (lines == 1) {
+                for (int64_t q = 0; q < width; q++) {
+                    const ELEMENT u = re[q], v = im[q];
+                    re[q] = SUM(u, c[q], v * s[q]);
+                    im[q] = SUM(v, c[q], -(u * s[q]));
+                }
+                continue;
+            }
+            for (int64_t j = 0; j < last - first; j++) {
+                for (int64_t q = j * lines; q < (j + 1) * lines; q++) {
+                    const ELEMENT u = re[q], v = im[q];
+                    re[q] = SUM(u, c[j], v * s[j]);
+                    im[q] = SUM(v, c[j], -(u * s[j]));
+                }
+            }
+        }
+        TYPED(adjoint_transpose_lines)(data[0], width, half_re + first * rows * lines, rows * lines, rows, last - first, lines);
+        TYPED(adjoint_transpose_lines)(data[1], width, half_im + first * rows * lines, rows * lines, rows, last - first, lines);
+    }
+    block = TYPED(adjoint_fourier_block)(columns, rows, lines);
+    for (int64_t first = 0; first < rows; first += block) {
+        const int64_t last = first + block < rows ? first + block : rows, width = (last - first) * lines;
+        ELEMENT *data[4];
+        for (int i = 0; i < 4; i++) data[i] = blocks + i * columns * width;
+        if (block >= rows) {
+            data[0] = half_re;
+            data[1] = half_im;
+        } else {
+            for (int64_t i = 0; i < columns; i++) {
+                TYPED(adjoint_copy_line)(data[0] + i * width, 1, half_re + (i * rows + first) * lines, 1, width, 1);
+                TYPED(adjoint_copy_line)(data[1] + i * width, 1, half_im + (i * rows + first) * lines, 1, width, 1);
+            }
+        }
+        TYPED(adjoint_fourier_columns)(data, columns, width, plan->column_re, plan->column_im);
+        TYPED(adjoint_write_lines)(data[0], data[1], to, lines, columns, rows, first, last, scale);
+    }
+}
+
+/* ---- tables ----
+
+   base:    of doubles: cosines and sines of order `rows`, then of order m with a 1 taken from the cosine, and a place for others; in all
+            2 rows + 2 columns + 2 max(rows, columns, n) or less
+   tables:  roots of order rows and of order columns, then twiddles of m; real and imaginary parts apart */
+
+/* The sizes in front of the twiddles, and the plan for a table. */
+static inline struct TYPED(adjoint_fourier) TYPED(adjoint_fourier_plan)(const ELEMENT *table, int64_t m, int64_t rows) {
+    const int64_t columns = m / rows;
+    const ELEMENT *twiddles = table + 2 * (rows + columns);
+    return (struct TYPED(adjoint_fourier)){
+        m, rows, columns, table, table + rows, table + 2 * rows, table + 2 * rows + columns, twiddles, twiddles + m};
+}
+
+static inline void TYPED(adjoint_rounded)(ELEMENT *target, const double *source, int64_t count) {
+    for (int64_t i = 0; i < count; i++) target[i] = (ELEMENT)source[i];
+}
+
+/* The roots of a length m = rows * columns; `base` gets what the twiddles are made of. */
+static void TYPED(adjoint_fourier_roots)(ELEMENT *table, double *base, int64_t m, int64_t rows) {
+    const int64_t columns = m / rows;
+    double *turn = base, *small = base + 2 * rows, *spare = small + 2 * columns;
+    adjoint_roots(turn, turn + rows, rows, 0, rows);
+    TYPED(adjoint_rounded)(table, turn, 2 * rows);
+    if (columns == 1) return;
+    adjoint_roots(spare, spare + columns, columns, 0, columns);
+    TYPED(adjoint_rounded)(table + 2 * rows, spare, 2 * columns);
+    adjoint_roots(small, small + columns, m, 0, columns);
+    adjoint_roots(spare, spare + columns, 2 * m, 0, columns);
+    for (int64_t j = 0; j < columns; j++) small[j] = -2 * spare[columns + j] * spare[columns + j];
+}
+
+/* Rows begin <= k1 < end of the twiddles: number k1 j2 = columns a + b of order m is that of a of order rows, times that of b of order m,
+   which is added as a difference from 1: the sum is then rounded by little more than half a unit. */
+static void TYPED(adjoint_fourier_twiddles)(ELEMENT *table, const double *base, int64_t m, int64_t rows, int64_t begin, int64_t end) {
+    const int64_t columns = m / rows;
+    const double *turn_re = base, *turn_im = base + rows, *small_re = base + 2 * rows, *small_im = small_re + columns;
+    ELEMENT *re = table + 2 * (rows + columns), *im = re + m;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t a = 0, b = 0;
+        for (int64_t j = 0; j < columns; j++) {
+            const double c = turn_re[a], s = turn_im[a];
+            re[i * columns + j] = (ELEMENT)(c + (c * small_re[b] - s * small_im[b]));
+            im[i * columns + j] = (ELEMENT)(s + (s * small_re[b] + c * small_im[b]));
+            b += i;
+            while (b >= columns) {
+                b -= columns;
+                a++;
+            }
+        }
+    }
+}
