@@ -43,6 +43,7 @@ INCLUDES: Final[dict[str, tuple[str, ...]]] = {
     "plain_matmul.h": ("registers.h",),
     "plain_products.h": (),
     "statistics.h": (),
+    "fourier.h": ("bits.h", "math_f32.h", "math_f64.h"),
     "complex.h": (),
     "complex_math.h": ("bits.h", "math_f64.h", "complex.h"),
 }

@@ -28,32 +28,30 @@ enum {
     ADJOINT_CHUNK = 16,          /* numbers of a loop over registers, for any prime */
 };
 
-/* cosine[k] + i sine[k] = exp(2 pi i k / n) for first <= k < last <= n < 2^48, within 0.51 units in the last place.
+/* cosine + i sine = exp(2 pi i k / n) for whole numbers 0 <= k < n < 2^48, within 0.51 units in the last place of either.
 
-   All is in floating point, without branches, so that it becomes vectors: an angle is a number of eighths of a turn and a rest. */
+   All is in floating point, without branches, so that loops become vectors: an angle is a number of eighths of a turn and a rest. */
+static inline void adjoint_root(double k, double n, double *cosine, double *sine) {
+    const double octant = floor(8 * k / n);
+    const double after = 8 * k - octant * n;
+    const double half = octant >= 4 ? 1 : 0;
+    const double place = octant - 4 * half;
+    const double rest = place == 1 || place == 3 ? n - after : after;
+    const double share = rest / n;
+    double back_low, low, lost;
+    const double back = adjoint_exact_product_f64(share, n, &back_low);
+    const double angle = adjoint_exact_product_f64(share, 0x1.921fb54442d18p-1, &low); /* pi / 4, whose next bits follow */
+    low += share * 0x1.1a62633145c07p-55 + ((rest - back) - back_low) / n * 0x1.921fb54442d18p-1;
+    const double even = adjoint_cos_near_zero_f64(angle, low, &lost), odd = adjoint_sin_near_zero_f64(angle, low, &lost);
+    const double real = place == 1 || place == 2 ? odd : even, imaginary = place == 1 || place == 2 ? even : odd;
+    const double turned = place >= 2 ? -real : real;
+    *cosine = half > 0 ? -turned : turned;
+    *sine = half > 0 ? -imaginary : imaginary;
+}
+
+/* Roots first <= k < last of order n. */
 static inline void adjoint_roots(double *cosine, double *sine, int64_t n, int64_t first, int64_t last) {
-    const double length = (double)n;
-    for (int64_t k = first; k < last; k++) {
-        const double eighths = 8.0 * (double)k;
-        const double octant = floor(eighths / length);
-        const double after = eighths - octant * length;
-        const double half = octant >= 4 ? 1.0 : 0.0;
-        const double place = octant - 4 * half;
-        const double rest = place == 1 || place == 3 ? length - after : after;
-        const double share = rest / length;
-        double back_low;
-        const double back = adjoint_exact_product_f64(share, length, &back_low);
-        const double share_low = ((rest - back) - back_low) / length;
-        double low;
-        const double angle = adjoint_exact_product_f64(share, 0x1.921fb54442d18p-1, &low);
-        low += share * 0x1.1a62633145c07p-55 + share_low * 0x1.921fb54442d18p-1;
-        double lost;
-        const double even = adjoint_cos_near_zero_f64(angle, low, &lost), odd = adjoint_sin_near_zero_f64(angle, low, &lost);
-        const double across = place == 1 || place == 2 ? odd : even, along = place == 1 || place == 2 ? even : odd;
-        const double turned = place >= 2 ? -across : across;
-        cosine[k] = half > 0 ? -turned : turned;
-        sine[k] = half > 0 ? -along : along;
-    }
+    for (int64_t k = first; k < last; k++) adjoint_root((double)k, (double)n, &cosine[k - first], &sine[k - first]);
 }
 
 /* The factors of a length without large primes, in the order of the passes; returns how many there are. */
@@ -479,36 +477,79 @@ static void TYPED(adjoint_fourier_lines)(
     }
 }
 
-/* ---- tables ----
+/* ---- transforms of any length ---- */
 
-   base:    of doubles: cosines and sines of order `rows`, then of order m with a 1 taken from the cosine, and a place for others; in all
-            2 rows + 2 columns + 2 max(rows, columns, n) or less
-   tables:  roots of order rows and of order columns, then twiddles of m; real and imaginary parts apart */
+/* How lines of n numbers are transformed.
 
-/* The sizes in front of the twiddles, and the plan for a table. */
-static inline struct TYPED(adjoint_fourier) TYPED(adjoint_fourier_plan)(const ELEMENT *table, int64_t m, int64_t rows) {
+   size   the length of the complex transform: n, or n / 2 for an even number n of real ones
+   m      the length that is computed, whose factors are small: `size`, or the length of the convolution
+   plan   of m
+   turn_re, turn_im        roots of order n, up to a quarter turn: for real numbers, n even
+   chirp_re, chirp_im      the roots of order 2 size with the numbers j^2, if m is not `size`
+   spectrum_re, spectrum_im  the transform of the chirp, divided by m */
+struct TYPED(adjoint_transform) {
+    int64_t n, size, m;
+    struct TYPED(adjoint_fourier) plan;
+    ELEMENT *turn_re, *turn_im, *chirp_re, *chirp_im, *spectrum_re, *spectrum_im;
+};
+
+/* The plan whose tables are in `table`: 2 (rows + columns + m + n / 4 + 1) numbers, and 2 (size + m) if m is not `size`. */
+static inline struct TYPED(adjoint_transform) TYPED(adjoint_transform_of)(
+    ELEMENT *table, int64_t n, int64_t size, int64_t m, int64_t rows) {
     const int64_t columns = m / rows;
-    const ELEMENT *twiddles = table + 2 * (rows + columns);
-    return (struct TYPED(adjoint_fourier)){
-        m, rows, columns, table, table + rows, table + 2 * rows, table + 2 * rows + columns, twiddles, twiddles + m};
+    ELEMENT *twiddles = table + 2 * (rows + columns), *turns = twiddles + 2 * m, *chirp = turns + 2 * (n / 4 + 1);
+    struct TYPED(adjoint_transform) made = {n, size, m, {m, rows, columns, table, table + rows, table + 2 * rows,
+        table + 2 * rows + columns, twiddles, twiddles + m}, turns, turns + n / 4 + 1, chirp, chirp + size, chirp + 2 * size,
+        chirp + 2 * size + m};
+    return made;
 }
 
-static inline void TYPED(adjoint_rounded)(ELEMENT *target, const double *source, int64_t count) {
-    for (int64_t i = 0; i < count; i++) target[i] = (ELEMENT)source[i];
+static inline void TYPED(adjoint_rounded_roots)(ELEMENT *re, ELEMENT *im, int64_t n, int64_t count) {
+    double cosine[ADJOINT_CHUNK], sine[ADJOINT_CHUNK];
+    for (int64_t first = 0; first < count; first += ADJOINT_CHUNK) {
+        const int64_t last = first + ADJOINT_CHUNK < count ? first + ADJOINT_CHUNK : count;
+        adjoint_roots(cosine, sine, n, first, last);
+        for (int64_t k = first; k < last; k++) {
+            re[k] = (ELEMENT)cosine[k - first];
+            im[k] = (ELEMENT)sine[k - first];
+        }
+    }
 }
 
-/* The roots of a length m = rows * columns; `base` gets what the twiddles are made of. */
-static void TYPED(adjoint_fourier_roots)(ELEMENT *table, double *base, int64_t m, int64_t rows) {
+/* All tables but the twiddles and the spectrum of the chirp. `base`, of 2 (rows + columns) numbers, gets what the twiddles are made of. */
+static void TYPED(adjoint_fourier_tables)(
+    ELEMENT *table, double *base, int64_t n, int64_t size, int64_t m, int64_t rows) {
+    const struct TYPED(adjoint_transform) plan = TYPED(adjoint_transform_of)(table, n, size, m, rows);
     const int64_t columns = m / rows;
-    double *turn = base, *small = base + 2 * rows, *spare = small + 2 * columns;
-    adjoint_roots(turn, turn + rows, rows, 0, rows);
-    TYPED(adjoint_rounded)(table, turn, 2 * rows);
-    if (columns == 1) return;
-    adjoint_roots(spare, spare + columns, columns, 0, columns);
-    TYPED(adjoint_rounded)(table + 2 * rows, spare, 2 * columns);
-    adjoint_roots(small, small + columns, m, 0, columns);
-    adjoint_roots(spare, spare + columns, 2 * m, 0, columns);
-    for (int64_t j = 0; j < columns; j++) small[j] = -2 * spare[columns + j] * spare[columns + j];
+    ELEMENT *roots = table;
+    TYPED(adjoint_rounded_roots)(roots, roots + rows, rows, rows);
+    if (columns > 1) {
+        TYPED(adjoint_rounded_roots)(roots + 2 * rows, roots + 2 * rows + columns, columns, columns);
+        double *small_re = base + 2 * rows, *small_im = small_re + columns;
+        adjoint_roots(base, base + rows, rows, 0, rows);
+        adjoint_roots(small_re, small_im, 2 * m, 0, columns);
+        for (int64_t j = 0; j < columns; j++) small_re[j] = -2 * small_im[j] * small_im[j]; /* cos 2x - 1 = -2 sin^2 x */
+        double unused[ADJOINT_CHUNK];
+        for (int64_t first = 0; first < columns; first += ADJOINT_CHUNK) {
+            const int64_t last = first + ADJOINT_CHUNK < columns ? first + ADJOINT_CHUNK : columns;
+            adjoint_roots(unused, small_im + first, m, first, last);
+        }
+    }
+    if (size < n) TYPED(adjoint_rounded_roots)(plan.turn_re, plan.turn_im, n, n / 4 + 1);
+    if (m == size) return;
+    int64_t square = 0; /* j^2 modulo 2 size */
+    for (int64_t first = 0; first < size; first += ADJOINT_CHUNK) {
+        double number[ADJOINT_CHUNK], cosine[ADJOINT_CHUNK], sine[ADJOINT_CHUNK];
+        for (int64_t q = 0; q < ADJOINT_CHUNK; q++) {
+            number[q] = (double)square;
+            square = (square + 2 * (first + q) + 1) % (2 * size);
+        }
+        for (int64_t q = 0; q < ADJOINT_CHUNK; q++) adjoint_root(number[q], 2 * (double)size, &cosine[q], &sine[q]);
+        for (int64_t j = first; j < first + ADJOINT_CHUNK && j < size; j++) {
+            plan.chirp_re[j] = (ELEMENT)cosine[j - first];
+            plan.chirp_im[j] = (ELEMENT)sine[j - first];
+        }
+    }
 }
 
 /* Rows begin <= k1 < end of the twiddles: number k1 j2 = columns a + b of order m is that of a of order rows, times that of b of order m,
@@ -523,11 +564,232 @@ static void TYPED(adjoint_fourier_twiddles)(ELEMENT *table, const double *base, 
             const double c = turn_re[a], s = turn_im[a];
             re[i * columns + j] = (ELEMENT)(c + (c * small_re[b] - s * small_im[b]));
             im[i * columns + j] = (ELEMENT)(s + (s * small_re[b] + c * small_im[b]));
-            b += i;
-            while (b >= columns) {
+            b += i; /* less than rows, and so at most twice columns */
+            if (b >= columns) {
                 b -= columns;
                 a++;
             }
         }
     }
 }
+
+/* The spectrum of the chirp: the transform of exp(pi i j^2 / size) for |j| < size. */
+static void TYPED(adjoint_fourier_spectrum)(ELEMENT *table, ELEMENT *work, int64_t n, int64_t size, int64_t m, int64_t rows) {
+    const struct TYPED(adjoint_transform) plan = TYPED(adjoint_transform_of)(table, n, size, m, rows);
+    ELEMENT *re = plan.spectrum_re, *im = plan.spectrum_im;
+    for (int64_t j = 0; j < m; j++) re[j] = im[j] = 0;
+    for (int64_t j = 0; j < size; j++) {
+        const int64_t back = j ? m - j : 0;
+        re[j] = re[back] = plan.chirp_re[j];
+        im[j] = im[back] = plan.chirp_im[j];
+    }
+    const struct TYPED(adjoint_lines) lines = {re, im, 1, m};
+    TYPED(adjoint_fourier_lines)(&plan.plan, lines, lines, 1, (ELEMENT)(1.0 / (double)m), work);
+}
+
+/* Multiplies row j of a matrix by re[j] + i im[j], or by its conjugate. */
+static inline void TYPED(adjoint_times_rows)(
+    ELEMENT *x_re, ELEMENT *x_im, const ELEMENT *re, const ELEMENT *im, int64_t rows, int64_t lines, bool conjugate) {
+    for (int64_t j = 0; j < rows; j++) {
+        const ELEMENT c = re[j], s = conjugate ? -im[j] : im[j];
+        for (int64_t q = j * lines; q < (j + 1) * lines; q++) {
+            const ELEMENT u = x_re[q], v = x_im[q];
+            x_re[q] = SUM(u, c, -(v * s));
+            x_im[q] = SUM(v, c, u * s);
+        }
+    }
+}
+
+/* Transforms lines of `size` numbers, times `scale`.
+
+   work  as `adjoint_fourier_lines` needs for m, and 2 m lines numbers before if m is not `size` */
+static void TYPED(adjoint_transform_lines)(
+    const struct TYPED(adjoint_transform) *plan, struct TYPED(adjoint_lines) from, struct TYPED(adjoint_lines) to, int64_t lines,
+    ELEMENT scale, ELEMENT *work) {
+    if (plan->m == plan->size) {
+        TYPED(adjoint_fourier_lines)(&plan->plan, from, to, lines, scale, work);
+        return;
+    }
+    const int64_t size = plan->size, m = plan->m;
+    ELEMENT *re = work, *im = work + m * lines;
+    const struct TYPED(adjoint_lines) here = {re, im, lines, 1}, exchanged = {im, re, lines, 1};
+    TYPED(adjoint_read_lines)(re, im, from, lines, size, 1, 0, 1);
+    TYPED(adjoint_times_rows)(re, im, plan->chirp_re, plan->chirp_im, size, lines, true);
+    for (int64_t i = size * lines; i < m * lines; i++) re[i] = im[i] = 0;
+    TYPED(adjoint_fourier_lines)(&plan->plan, here, here, lines, 1, work + 2 * m * lines);
+    TYPED(adjoint_times_rows)(re, im, plan->spectrum_re, plan->spectrum_im, m, lines, false);
+    TYPED(adjoint_fourier_lines)(&plan->plan, exchanged, exchanged, lines, 1, work + 2 * m * lines);
+    TYPED(adjoint_times_rows)(re, im, plan->chirp_re, plan->chirp_im, size, lines, true);
+    TYPED(adjoint_write_lines)(re, im, to, lines, size, 1, 0, 1, scale);
+}
+
+/* ---- real numbers ----
+
+   An even number n of real ones is n / 2 complex ones, z[j] = x[2j] + i x[2j + 1]. With h = n / 2 and their transform Z, the transform X of x is
+
+       X[k] = E + w_n^k O,   X[h - k] = conj(E - w_n^k O),   E = (Z[k] + conj Z[h - k]) / 2,   O = (Z[k] - conj Z[h - k]) / 2i
+
+   of which 0 <= k <= h are kept: the half spectrum; the others are their conjugates. An odd number is transformed as complex numbers.
+   `doubled` says that elements count twice which have a conjugate among the others: all but the first, and the last if n is even. */
+
+/* The half spectrum of n = 2 h numbers, times `scale`, from the transform of h, a matrix whose columns are the lines. */
+static void TYPED(adjoint_unpack_half)(
+    const struct TYPED(adjoint_transform) *plan, const ELEMENT *re, const ELEMENT *im, struct TYPED(adjoint_lines) to, int64_t lines,
+    ELEMENT scale, bool doubled) {
+    const int64_t h = plan->size;
+    const ELEMENT share = doubled ? scale : (ELEMENT)0.5 * scale;
+    for (int64_t g = 0; g < lines; g++) {
+        const int64_t at = g * to.across, end = at + h * to.step;
+        to.re[at] = scale * (re[g] + im[g]);
+        to.re[end] = scale * (re[g] - im[g]);
+        to.im[at] = to.im[end] = 0;
+    }
+    for (int64_t k = 1; 2 * k <= h; k++) {
+        const ELEMENT c = plan->turn_re[k], s = plan->turn_im[k];
+        const ELEMENT *a_re = re + k * lines, *a_im = im + k * lines, *b_re = re + (h - k) * lines, *b_im = im + (h - k) * lines;
+        for (int64_t g = 0; g < lines; g++) {
+            const ELEMENT even_re = a_re[g] + b_re[g], even_im = a_im[g] - b_im[g];
+            const ELEMENT odd_re = a_im[g] + b_im[g], odd_im = b_re[g] - a_re[g];
+            const ELEMENT turned_re = SUM(odd_re, c, odd_im * s), turned_im = SUM(odd_im, c, -(odd_re * s));
+            const int64_t low = k * to.step + g * to.across, high = (h - k) * to.step + g * to.across;
+            to.re[low] = share * (even_re + turned_re);
+            to.im[low] = share * (even_im + turned_im);
+            to.re[high] = share * (even_re - turned_re);
+            to.im[high] = share * (turned_im - even_im);
+        }
+    }
+}
+
+/* The other way round: what the inverse transform of h numbers takes to n = 2 h real ones. */
+static void TYPED(adjoint_pack_half)(
+    const struct TYPED(adjoint_transform) *plan, struct TYPED(adjoint_lines) from, ELEMENT *re, ELEMENT *im, int64_t lines, bool doubled) {
+    const int64_t h = plan->size;
+    const ELEMENT share = doubled ? 1 : (ELEMENT)0.5;
+    for (int64_t g = 0; g < lines; g++) {
+        const ELEMENT first = from.re[g * from.across], last = from.re[h * from.step + g * from.across];
+        re[g] = first + last;
+        im[g] = first - last;
+    }
+    for (int64_t k = 1; 2 * k <= h; k++) {
+        const ELEMENT c = plan->turn_re[k], s = plan->turn_im[k];
+        ELEMENT *a_re = re + k * lines, *a_im = im + k * lines, *b_re = re + (h - k) * lines, *b_im = im + (h - k) * lines;
+        for (int64_t g = 0; g < lines; g++) {
+            const int64_t low = k * from.step + g * from.across, high = (h - k) * from.step + g * from.across;
+            const ELEMENT even_re = from.re[low] + from.re[high], even_im = from.im[low] - from.im[high];
+            const ELEMENT less_re = from.re[low] - from.re[high], less_im = from.im[low] + from.im[high];
+            const ELEMENT odd_re = SUM(less_re, c, -(less_im * s)), odd_im = SUM(less_im, c, less_re * s);
+            a_re[g] = share * (even_re - odd_im);
+            a_im[g] = share * (even_im + odd_re);
+            b_re[g] = share * (even_re + odd_im);
+            b_im[g] = share * (odd_re - even_im);
+        }
+    }
+}
+
+/* Real lines to half spectra; `work` begins with 2 size lines numbers. */
+static void TYPED(adjoint_transform_real)(
+    const struct TYPED(adjoint_transform) *plan, struct TYPED(adjoint_lines) x, struct TYPED(adjoint_lines) to, int64_t lines,
+    ELEMENT scale, bool doubled, ELEMENT *work) {
+    const int64_t size = plan->size, step = x.step;
+    ELEMENT *re = work, *im = work + size * lines, *rest = work + 2 * size * lines;
+    const struct TYPED(adjoint_lines) here = {re, im, lines, 1};
+    if (size < plan->n) {
+        const struct TYPED(adjoint_lines) pairs = {x.re, x.re + step, 2 * step, x.across};
+        TYPED(adjoint_transform_lines)(plan, pairs, here, lines, 1, rest);
+        TYPED(adjoint_unpack_half)(plan, re, im, to, lines, scale, doubled);
+        return;
+    }
+    TYPED(adjoint_transform_lines)(plan, x, here, lines, 1, rest);
+    TYPED(adjoint_write_lines)(re, im, to, lines, 1, 1, 0, 1, scale);
+    for (int64_t g = 0; g < lines; g++) to.im[g * to.across] = 0;
+    if (size < 2) return;
+    const struct TYPED(adjoint_lines) others = {to.re + to.step, to.im + to.step, to.step, to.across};
+    TYPED(adjoint_write_lines)(re + lines, im + lines, others, lines, size / 2, 1, 0, 1, doubled ? 2 * scale : scale);
+}
+
+/* Half spectra to real lines; `work` begins with 2 size lines numbers. */
+static void TYPED(adjoint_transform_half)(
+    const struct TYPED(adjoint_transform) *plan, struct TYPED(adjoint_lines) from, struct TYPED(adjoint_lines) x, int64_t lines,
+    ELEMENT scale, bool doubled, ELEMENT *work) {
+    const int64_t size = plan->size, step = x.step;
+    ELEMENT *re = work, *im = work + size * lines, *rest = work + 2 * size * lines;
+    const struct TYPED(adjoint_lines) exchanged = {im, re, lines, 1};
+    if (size < plan->n) {
+        const struct TYPED(adjoint_lines) pairs = {x.re + step, x.re, 2 * step, x.across};
+        TYPED(adjoint_pack_half)(plan, from, re, im, lines, doubled);
+        TYPED(adjoint_transform_lines)(plan, exchanged, pairs, lines, scale, rest);
+        return;
+    }
+    const ELEMENT share = doubled ? 1 : (ELEMENT)0.5;
+    for (int64_t k = 0; 2 * k < size; k++) {
+        for (int64_t g = 0; g < lines; g++) {
+            const int64_t at = k * from.step + g * from.across, high = (size - k) * lines + g;
+            re[k * lines + g] = k ? share * from.re[at] : from.re[at];
+            im[k * lines + g] = k ? share * from.im[at] : 0;
+            if (k) {
+                re[high] = share * from.re[at];
+                im[high] = -(share * from.im[at]);
+            }
+        }
+    }
+    const struct TYPED(adjoint_lines) real = {NULL, x.re, step, x.across};
+    TYPED(adjoint_transform_lines)(plan, exchanged, real, lines, scale, rest);
+}
+
+/* ---- batches ---- */
+
+/* Transforms units begin <= u < end of a batch of outer * inner lines, along the middle one of three axes of the sizes outer, length, inner.
+
+   kind      0: complex to complex; 1: its inverse; 2: real to half spectrum; 3: half spectrum to real
+   doubled   for kinds 2 and 3, see there
+   root      the power of 1 / sqrt(n) by which the result is multiplied: 0, 1 or 2
+   together  how many lines are transformed together
+   units     among which the groups of so many lines are shared; each has `room` numbers of `work` */
+static void TYPED(adjoint_fourier_batch)(
+    const void *x, void *out, ELEMENT *table, ELEMENT *work, int64_t kind, int64_t doubled, int64_t root, int64_t n, int64_t size,
+    int64_t m, int64_t rows, int64_t outer, int64_t inner, int64_t together, int64_t units, int64_t room, int64_t begin, int64_t end) {
+    const struct TYPED(adjoint_transform) plan = TYPED(adjoint_transform_of)(table, n, size, m, rows);
+    const ELEMENT scale = (ELEMENT)(root == 2 ? 1.0 / (double)n : root == 1 ? 1.0 / sqrt((double)n) : 1.0);
+    const int64_t width = inner > 1 ? (inner + together - 1) / together : 1;
+    const int64_t groups = inner > 1 ? outer * width : (outer + together - 1) / together;
+    /* What is read and what is written: numbers for each element, and elements in a line. */
+    const int64_t parts = kind == 2 ? 1 : 2, out_parts = kind == 3 ? 1 : 2;
+    const int64_t length = kind == 3 ? n / 2 + 1 : n, out_length = kind == 2 ? n / 2 + 1 : n;
+    for (int64_t unit = begin; unit < end; unit++) {
+        for (int64_t group = unit * groups / units; group < (unit + 1) * groups / units; group++) {
+            const int64_t first = inner > 1 ? group % width * together : group * together, block = inner > 1 ? group / width * inner : 0;
+            const int64_t left = (inner > 1 ? inner : outer) - first, lines = left < together ? left : together;
+            const int64_t at = inner > 1 ? block * length + first : first * length;
+            const int64_t out_at = inner > 1 ? block * out_length + first : first * out_length;
+            ELEMENT *source = (ELEMENT *)x + parts * at, *target = (ELEMENT *)out + out_parts * out_at;
+            struct TYPED(adjoint_lines) from = {source, parts == 2 ? source + 1 : NULL, parts * inner,
+                                                parts * (inner > 1 ? 1 : length)};
+            struct TYPED(adjoint_lines) to = {target, out_parts == 2 ? target + 1 : NULL, out_parts * inner,
+                                              out_parts * (inner > 1 ? 1 : out_length)};
+            ELEMENT *memory = work + unit * room;
+            if (kind == 2) {
+                TYPED(adjoint_transform_real)(&plan, from, to, lines, scale, doubled, memory);
+            } else if (kind == 3) {
+                TYPED(adjoint_transform_half)(&plan, from, to, lines, scale, doubled, memory);
+            } else {
+                if (kind == 1) {
+                    ELEMENT *exchanged = from.re;
+                    from.re = from.im;
+                    from.im = exchanged;
+                    exchanged = to.re;
+                    to.re = to.im;
+                    to.im = exchanged;
+                }
+                TYPED(adjoint_transform_lines)(&plan, from, to, lines, scale, memory);
+            }
+        }
+    }
+}
+
+#undef PASS_PARAMETERS
+#undef PASS_BEGIN
+#undef ROOT
+#undef INPUT
+#undef OUTPUT
+#undef NEIGHBOURS
+#undef SUM

@@ -47,6 +47,8 @@ OPS = {
         "extend extend_gradient",
     "extremes":
         "reduce_max reduce_min",
+    "fourier":
+        "fourier_transform half_spectrum half_spectrum_inverse",
     "fused":
         "fused",
     "gamma":
