@@ -10,7 +10,8 @@ _DEVICES = "adjoint computes on the CPU: leave out what is for other devices"
 _CUSTOM = "an operator of your own is `ops.Custom` with NumPy or C, or `adjoint.operator` as docs/adding-an-op.md says"
 _RECORDS = "read the files with Python and give the arrays to `dataset.GeneratorDataset` or `dataset.NumpySlicesDataset`"
 _SCIPY = "SciPy's own functions, on `x.asnumpy()`"
-_COMPLEX = "`numpy.fft` and `numpy.linalg` on `x.asnumpy()`, where no gradient is needed"
+_COMPLEX = "`numpy.linalg` on `x.asnumpy()`, where no gradient is needed"
+_FOURIER = "the Fourier transforms of `ops`: `ops.fft`, `ops.rfft` and so on"
 _SPARSE = "dense tensors; `ops.gather` reads by indices"
 _FILES = "`save_checkpoint` and `load_checkpoint` for parameters, `adjoint dump-ir FILE.py:NAME --stage c --standalone` for C"
 _BAYESIAN = "a layer with a Parameter for each number of a `distribution.Normal`, whose `sample` gives the weights"
@@ -19,10 +20,10 @@ _SHARDING = "each process holds the whole network: data parallelism is what is h
 
 PLACES = {
     "boost": _SHARDING, "device_context": _DEVICES, "device_manager": _DEVICES, "nn.probability.bnn_layers": _BAYESIAN, "hal": _DEVICES,
-    "multiprocessing": "Python's own `multiprocessing`", "numpy.fft": _COMPLEX, "onnx": _FILES, "parallel": _SHARDING,
+    "multiprocessing": "Python's own `multiprocessing`", "numpy.fft": _FOURIER, "onnx": _FILES, "parallel": _SHARDING,
     "rewrite": "change the Python of the network", "runtime": _DEVICES, "safeguard": _FILES, "scipy": _SCIPY,
     "ops.function.sparse_func": _SPARSE, "ops.function.sparse_unary_func": _SPARSE,
-    "ops.operations.sparse_ops": _SPARSE, "ops.operations.custom_ops": _CUSTOM, "ops.function.fft_func": _COMPLEX,
+    "ops.operations.sparse_ops": _SPARSE, "ops.operations.custom_ops": _CUSTOM,
     "dataset.audio": "a library for sound, in the function of a `dataset.GeneratorDataset`",
     "dataset.debug": "a function that prints, among the operations of `map`",
     "ops": _OPERATOR,
@@ -33,8 +34,7 @@ NAMES = {
     **dict.fromkeys(("CustomOpBuilder", "TBERegOp", "AiCPURegOp", "AkgGpuRegOp", "AkgAscendRegOp",
                      "CpuRegOp", "op_info_register"), _CUSTOM),
     **dict.fromkeys(("TFRecordDataset", "OBSMindDataset"), _RECORDS),
-    **dict.fromkeys(("fft", "ifft"), _COMPLEX),
-    **dict.fromkeys(("Eig", "FFTWithSize", "MatrixLogarithm", "STFT", "eig", "eigvals", "stft"), _COMPLEX),
+    **dict.fromkeys(("Eig", "MatrixLogarithm", "eig", "eigvals"), _COMPLEX),
     **dict.fromkeys(("load", "load_mindir", "save_mindir", "export_split_mindir", "obfuscate_ckpt",
                      "load_obf_params_into_net"), _FILES),
     **dict.fromkeys(("SymbolTree", "Node", "NodeType", "ScopedValue", "ValueType"), PLACES["rewrite"]),

@@ -24,7 +24,7 @@ __all__ += logic_ops.__all__
 __all__ += math_ops.__all__
 
 INSTEAD = {
-    "fft": "compute it outside of the network, with NumPy's own `numpy.fft` of `x.asnumpy()`",
+    "fft": "the Fourier transforms of `ops`: `ops.fft`, `ops.rfft` and so on",
     "sort": "`ops.sort`, which gives the elements and their places", "argsort": "`ops.argsort`",
     "prod": "`ops.prod`", "all": "`ops.all`", "any": "`ops.any`", "median": "`ops.median`", "einsum": "`ops.einsum`",
     "ndarray": "`mindspore.Tensor`", "random": "`rand`, `randn` and `randint` of this module",

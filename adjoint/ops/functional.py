@@ -22,7 +22,9 @@ if TYPE_CHECKING:
         diagonals,
         distances,
         floats,
+        fourier,
         fractional,
+        frames,
         generated,
         integers,
         linear,
@@ -68,7 +70,9 @@ if TYPE_CHECKING:
     from adjoint.ops.diagonals import *  # noqa: F403
     from adjoint.ops.distances import *  # noqa: F403
     from adjoint.ops.floats import *  # noqa: F403
+    from adjoint.ops.fourier import *  # noqa: F403
     from adjoint.ops.fractional import *  # noqa: F403
+    from adjoint.ops.frames import *  # noqa: F403
     from adjoint.ops.further_names import dtype, reduce_max, reduce_mean, reduce_min, reduce_sum, tensor_div
     from adjoint.ops.generated import *  # noqa: F403
     from adjoint.ops.integers import *  # noqa: F403
@@ -142,7 +146,9 @@ if TYPE_CHECKING:
     __all__ += picking.__all__
     __all__ += pooling.__all__
     __all__ += floats.__all__
+    __all__ += fourier.__all__
     __all__ += fractional.__all__
+    __all__ += frames.__all__
     __all__ += integers.__all__
     __all__ += counts.__all__
     __all__ += running.__all__

@@ -37,8 +37,13 @@ FUNCTIONS = {
         "angle approximate_equal conj copysign deg2rad eps float_power float_power_ext fmax fmin frac heaviside hypot imag inv "
         "is_complex is_floating_point is_nonzero is_tensor isnan_ext isneginf isposinf isreal ldexp logit polar positive rad2deg real "
         "sgn signbit view_as_real xdivy",
+    "fourier":
+        "fft fft2 fftfreq fftn fftshift hfft hfft2 hfftn ifft ifft2 ifftn ifftshift ihfft ihfft2 ihfftn irfft irfft2 irfftn rfft "
+        "rfft2 rfftfreq rfftn",
     "fractional":
         "fractional_max_pool2d fractional_max_pool3d",
+    "frames":
+        "stft",
     "integers":
         "bitwise_left_shift bitwise_right_shift gcd lcm truncate_div truncate_mod",
     "linear":
@@ -152,6 +157,8 @@ PRIMITIVES = {
         "ComplexAbs Conj Depend Div DivNoNan Eps Fmax Fmin Gcd Heaviside Hypot Identity IdentityN Imag Inv Invert IsClose Lcm "
         "LeftShift Lerp LogicalAnd LogicalOr Logit MaskedFill Mod NanToNum Polar Real RealDiv Reciprocal RightShift Rint Round Select "
         "SquareSumAll SquaredDifference StopGradient Trunc TruncateDiv TruncateMod Xdivy Xlogy",
+    "fourier":
+        "FFTWithSize STFT",
     "fractional":
         "FractionalAvgPool FractionalMaxPool FractionalMaxPool3DWithFixedKsize FractionalMaxPoolWithFixedKsize",
     "fused_steps":

@@ -63,8 +63,8 @@ def _factors(n: int) -> list[int]:
 
 
 def computed_length(n: int) -> int:
-    """Return the length of the transforms that compute one of length n: n itself if its primes are small, otherwise the least length of the
-    form 2^a 3^b 5^c for a convolution, 2 n - 1 or more, of which a is at least 2: the cheapest passes are those of radix 4.
+    """Return the length of the transforms that compute one of length n: n itself if its primes are small, otherwise the least length of
+    the form 2^a 3^b 5^c for a convolution, 2 n - 1 or more, of which a is at least 2: the cheapest passes are those of radix 4.
     """
     if n <= 1 or _factors(n)[-1] <= LARGEST_PRIME:
         return n
@@ -80,7 +80,7 @@ def computed_length(n: int) -> int:
 
 
 def rows_of(n: int) -> int:
-    """Return the number of rows of the matrix that a length is split into: its largest divisor up to the root; all of it if it is short."""
+    """Return the rows of the matrix that a length is split into: its largest divisor up to the root; all of it if it is short."""
     if n <= SHORT:
         return n
     divisors = {1}
@@ -199,11 +199,12 @@ class Fourier(Op):
 
 @operation
 class FourierTransform(Fourier):
-    """The discrete Fourier transform of complex numbers along `axis`, n of them: sum over j of x[j] exp(-2 pi i j k / n), or with `inverse`
-    exp(2 pi i j k / n); divided by nothing ("none"), sqrt(n) ("root") or n ("length").
+    """The discrete Fourier transform of complex numbers along `axis`, n of them: sum over j of x[j] exp(-2 pi i j k / n), or with
+    `inverse` exp(2 pi i j k / n); divided by nothing ("none"), sqrt(n) ("root") or n ("length").
 
-    Lengths with prime factors up to 47 take O(n log n) operations, by passes of those radices; other lengths as well, by a convolution (L. I.
-    Bluestein, "A linear filtering approach to the computation of discrete Fourier transform", 1970).  The relative error grows like log n.
+    Lengths with prime factors up to 47 take O(n log n) operations, by passes of those radices; other lengths as well, by a convolution
+    (L. I. Bluestein, "A linear filtering approach to the computation of discrete Fourier transform", 1970).  The relative error grows
+    like log n.
 
     x         T[s], T a complex type; at least 1 element along the axis
     result    T[s]
@@ -298,10 +299,11 @@ class HalfSpectrum(Fourier):
 
 @operation
 class HalfSpectrumInverse(Fourier):
-    """`length` real numbers along `axis` from a half spectrum: the real part of the sum over its elements of x[k] exp(2 pi i j k / length).
+    """`length` real numbers along `axis` from a half spectrum: the real part of the sum over its elements of x[k] exp(2 pi i j k /
+    length).
 
-    With `doubled` those count twice which have a conjugate in a whole spectrum: all but the first, and the last if `length` is even; then, with
-    the norm "length", it is the inverse of `HalfSpectrum`.  The imaginary parts of those that have none make no difference.
+    With `doubled` those count twice which have a conjugate in a whole spectrum: all but the first, and the last if `length` is even;
+    then, with the norm "length", it is the inverse of `HalfSpectrum`.  The imaginary parts of those that have none make no difference.
 
     x         T[s], T a complex type, with length // 2 + 1 elements along the axis
     result    the type of the parts of T, `length` along the axis; divided as by `FourierTransform`

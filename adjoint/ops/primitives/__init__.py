@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         devices,
         effects,
         elementwise,
+        fourier,
         fractional,
         fused_steps,
         generated,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from adjoint.ops.primitives.devices import *  # noqa: F403
     from adjoint.ops.primitives.effects import *  # noqa: F403
     from adjoint.ops.primitives.elementwise import *  # noqa: F403
+    from adjoint.ops.primitives.fourier import *  # noqa: F403
     from adjoint.ops.primitives.fractional import *  # noqa: F403
     from adjoint.ops.primitives.fused_steps import *  # noqa: F403
     from adjoint.ops.primitives.generated import *  # noqa: F403
@@ -79,6 +81,7 @@ if TYPE_CHECKING:
     __all__ += devices.__all__
     __all__ += effects.__all__
     __all__ += elementwise.__all__
+    __all__ += fourier.__all__
     __all__ += fractional.__all__
     __all__ += fused_steps.__all__
     __all__ += generated.__all__
