@@ -182,6 +182,9 @@ ops.csr_mv(sparse_rows, square); ops.csr_reduce_sum(sparse_rows, 1); ops.csr_sof
 ops.csr_to_coo(sparse_rows); ops.csr_to_dense(sparse_rows); ops.dense_to_sparse_coo(x); ops.dense_to_sparse_csr(x)
 ops.make_coo_tensor(pairs, row[:2], (2, 3)); ops.make_sparse_tensor(pairs, row[:2], (2, 3))
 ops.make_csr_tensor(row_ends, row_columns, row, (2, 3))
+ops.fft(x); ops.ifft(x); ops.rfft(x); ops.irfft(x); ops.hfft(x); ops.ihfft(x); ops.fft2(x); ops.ifft2(x); ops.rfft2(x); ops.irfft2(x)
+ops.hfft2(x); ops.ihfft2(x); ops.fftn(x); ops.ifftn(x); ops.rfftn(x); ops.irfftn(x); ops.hfftn(x); ops.ihfftn(x); ops.fftshift(x)
+ops.ifftshift(x); ops.fftfreq(4); ops.rfftfreq(4); ops.stft(wave, 4)
 """
 
 PRIMITIVES = """
@@ -342,6 +345,7 @@ ops.MultinomialWithReplacement(2)(positive, length, length); ops.RandomShuffle(1
 ops.SparseToDense()(pairs, row[:2], (2, 3)); ops.SparseTensorDenseMatmul(False, False)(pairs, row[:2], (2, 3), square)
 ops.SparseTensorDenseAdd()(pairs, row[:2], (2, 3), x)
 ops.SparseSlice()(pairs, row[:2], table_shape, firsts.long(), length_pair)
+ops.FFTWithSize(1, False, True)(x); ops.STFT(4, 2, 4, False, True, True)(wave, drawn_four)
 """
 
 LAYERS = """
@@ -539,6 +543,7 @@ MADE: dict[str, Callable[[], Any]] = {
     "three": lambda: Tensor([3]), "mask_of_bits": lambda: Tensor([0b101101] + [0] * 15, ms.uint8),
     "sparse_matrix": lambda: drawn(2, 3, low=0.1, high=0.9).to_coo(), "sparse_rows": lambda: drawn(2, 3, low=0.1, high=0.9).to_csr(),
     "row_ends": lambda: Tensor([0, 2, 3], ms.int32), "row_columns": lambda: Tensor([0, 2, 1], ms.int32),
+    "wave": lambda: drawn(12), "drawn_four": lambda: drawn(4),
     "length_pair": lambda: Tensor([1, 2]),
     "hook": lambda: lambda *given: None, "same": lambda: lambda x: x,
 }

@@ -25,7 +25,7 @@ from adjoint.ir.ops.conversion import Cast
 from adjoint.ir.ops.fourier import FourierTransform, HalfSpectrum, HalfSpectrumInverse
 from adjoint.ir.ops.shape import Pad, Slice
 from adjoint.ir.types import BF16, C64, C128, F16, F32, F64, I16, I32, I64, DType
-from adjoint.ops.arguments import axis_argument, choice, dimension, dtype_or, float_only, integer, operand, wrong
+from adjoint.ops.arguments import axis_argument, check_memory, choice, dimension, dtype_or, float_only, integer, operand, wrong
 from adjoint.ops.floats import conj
 from adjoint.ops.parts import roll
 from adjoint.runtime.tensor.tensor import Tensor, apply
@@ -303,6 +303,7 @@ def ifftshift(input: Any, dim: int | Sequence[int] | None = None) -> Tensor:
 def _frequencies(op: str, n: Any, d: Any, dtype: Any, *, half: bool) -> Tensor:
     """Return multiples of 1 / (n d), computed in Float32."""
     count, spacing, to = size_argument(op, "n", n), float_only(op, "d", d), dtype_or(op, dtype, F32)
+    check_memory(op, "the frequencies", 12.0 * count)
     numbers = np.arange(count // 2 + 1) if half else np.concatenate([np.arange((count + 1) // 2), np.arange(-(count // 2), 0)])
     with np.errstate(all="ignore"):
         step = np.float32(np.float64(1.0) / np.float64(count * spacing))

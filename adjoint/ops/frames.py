@@ -8,7 +8,7 @@ import numpy as np
 
 from adjoint.ir.ops.shape import Pad
 from adjoint.ir.types import C64, C128, F32, F64, I64
-from adjoint.ops.arguments import choice, flag, integer, operand, wrong
+from adjoint.ops.arguments import check_memory, choice, flag, operand, whole, wrong
 from adjoint.ops.floats import view_as_real
 from adjoint.ops.fourier import half_transformed, size_argument, transformed
 from adjoint.ops.picking import gather
@@ -75,7 +75,8 @@ def stft(
     """
     op = "STFT"
     given, size = frames_operand(op, x, "x"), size_argument(op, "n_fft", n_fft)
-    hop = size // 4 if hop_length is None else integer(op, "hop_length", hop_length)
+    hop = size // 4 if hop_length is None else whole(op, "hop_length", hop_length)
+    check_memory(op, "a frame", 48.0 * size)
     length = size if win_length is None else size_argument(op, "win_length", win_length)
     if length > size:
         raise wrong(op, "win_length", f"in 1..{size}", length)
