@@ -111,14 +111,17 @@ struct TYPED(adjoint_fourier) {
         b_re[q + j * run] = turned ? SUM(u, c##j, v * s##j) : u;                     \
         b_im[q + j * run] = turned ? SUM(v, c##j, -(u * s##j)) : v;                  \
     }
-#define PASS_BEGIN(radix)                                                            \
-    const int64_t apart = rest * run;                                                \
-    for (int64_t p = turned ? 1 : 0; p < (turned ? rest : 1); p++) {                 \
-        const ELEMENT *a_re = x_re + p * run, *a_im = x_im + p * run;                \
-        ELEMENT *b_re = y_re + p * (radix) * run, *b_im = y_im + p * (radix) * run;
+/* Where the inputs and outputs of round p begin. */
+#define PLACES(radix)                                                                \
+    const ELEMENT *a_re = x_re + p * run, *a_im = x_im + p * run;                    \
+    ELEMENT *b_re = y_re + p * (radix) * run, *b_im = y_im + p * (radix) * run;
+/* The rounds whose roots are not 1, or the one whose roots are. */
+#define ROUNDS (int64_t p = turned ? 1 : 0; p < (turned ? rest : 1); p++)
 
 static inline void TYPED(adjoint_pass_2)(PASS_PARAMETERS) {
-    PASS_BEGIN(2)
+    const int64_t apart = rest * run;
+    for ROUNDS {
+        PLACES(2)
         ROOT(1)
         NEIGHBOURS
         for (int64_t q = 0; q < run; q++) {
@@ -132,7 +135,9 @@ static inline void TYPED(adjoint_pass_2)(PASS_PARAMETERS) {
 
 static inline void TYPED(adjoint_pass_3)(PASS_PARAMETERS) {
     const ELEMENT half = (ELEMENT)0.5, side = (ELEMENT)0.86602540378443864676;
-    PASS_BEGIN(3)
+    const int64_t apart = rest * run;
+    for ROUNDS {
+        PLACES(3)
         ROOT(1) ROOT(2)
         NEIGHBOURS
         for (int64_t q = 0; q < run; q++) {
@@ -149,7 +154,9 @@ static inline void TYPED(adjoint_pass_3)(PASS_PARAMETERS) {
 }
 
 static inline void TYPED(adjoint_pass_4)(PASS_PARAMETERS) {
-    PASS_BEGIN(4)
+    const int64_t apart = rest * run;
+    for ROUNDS {
+        PLACES(4)
         ROOT(1) ROOT(2) ROOT(3)
         NEIGHBOURS
         for (int64_t q = 0; q < run; q++) {
@@ -168,7 +175,9 @@ static inline void TYPED(adjoint_pass_4)(PASS_PARAMETERS) {
 static inline void TYPED(adjoint_pass_5)(PASS_PARAMETERS) {
     const ELEMENT cosine1 = (ELEMENT)0.30901699437494742410, sine1 = (ELEMENT)0.95105651629515357212;
     const ELEMENT cosine2 = (ELEMENT)-0.80901699437494742410, sine2 = (ELEMENT)0.58778525229247312917;
-    PASS_BEGIN(5)
+    const int64_t apart = rest * run;
+    for ROUNDS {
+        PLACES(5)
         ROOT(1) ROOT(2) ROOT(3) ROOT(4)
         NEIGHBOURS
         for (int64_t q = 0; q < run; q++) {
@@ -256,6 +265,11 @@ static void TYPED(adjoint_pass_odd)(
     }
 }
 
+/* All rounds of a pass. */
+#define BOTH(pass)                                                                   \
+    pass(false, rest, run, turn, w_re, w_im, x_re, x_im, y_re, y_im);                \
+    pass(true, rest, run, turn, w_re, w_im, x_re, x_im, y_re, y_im);
+
 /* Transforms the columns of a matrix of n rows in data[0] + i data[1], with as much memory in data[2], data[3]. The pointers are exchanged
    so that the result is in data[0] + i data[1]. `w`: the roots of order n. */
 static void TYPED(adjoint_fourier_columns)(
@@ -266,21 +280,17 @@ static void TYPED(adjoint_fourier_columns)(
     for (int i = 0; i < count; i++) {
         const int64_t radix = factor[i], rest = n / (turn * radix), run = turn * columns;
         ELEMENT *x_re = data[0], *x_im = data[1], *y_re = data[2], *y_im = data[3];
-#define PASS(radix)                                                                                              \
-    TYPED(adjoint_pass_##radix)(false, rest, run, turn, w_re, w_im, x_re, x_im, y_re, y_im);                     \
-    TYPED(adjoint_pass_##radix)(true, rest, run, turn, w_re, w_im, x_re, x_im, y_re, y_im);
         if (radix == 2) {
-            PASS(2)
+            BOTH(TYPED(adjoint_pass_2))
         } else if (radix == 3) {
-            PASS(3)
+            BOTH(TYPED(adjoint_pass_3))
         } else if (radix == 4) {
-            PASS(4)
+            BOTH(TYPED(adjoint_pass_4))
         } else if (radix == 5) {
-            PASS(5)
+            BOTH(TYPED(adjoint_pass_5))
         } else {
             TYPED(adjoint_pass_odd)(radix, n / radix, rest, run, turn, w_re, w_im, x_re, x_im, y_re, y_im);
         }
-#undef PASS
         data[0] = y_re;
         data[1] = y_im;
         data[2] = x_re;
@@ -787,7 +797,9 @@ static void TYPED(adjoint_fourier_batch)(
 }
 
 #undef PASS_PARAMETERS
-#undef PASS_BEGIN
+#undef PLACES
+#undef ROUNDS
+#undef BOTH
 #undef ROOT
 #undef INPUT
 #undef OUTPUT
