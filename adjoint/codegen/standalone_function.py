@@ -99,8 +99,8 @@ class ExportedFunction:
         return self.name or function_name(self.function.symbol)
 
 
-ARENAS: Final = {"double": "f64", "int64_t": "i64", "uint64_t": "u64", "float": "f32", "int32_t": "i32", "uint32_t": "u32",
-                 "int16_t": "i16", "uint16_t": "u16", "int8_t": "i8", "uint8_t": "u8"}
+ARENAS: Final = {"double _Complex": "c128", "float _Complex": "c64", "double": "f64", "int64_t": "i64", "uint64_t": "u64", "float": "f32",
+                 "int32_t": "i32", "uint32_t": "u32", "int16_t": "i16", "uint16_t": "u16", "int8_t": "i8", "uint8_t": "u8"}
 """For each C type of elements its array in the arena; the largest elements first, so that a struct has no gaps."""
 
 

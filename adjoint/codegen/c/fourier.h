@@ -85,8 +85,6 @@ struct TYPED(adjoint_fourier) {
     const ELEMENT *row_re, *row_im, *column_re, *column_im, *twiddle_re, *twiddle_im;
 };
 
-#define SUM TYPED(adjoint_next_term) /* x * y + z, rounded once where the processor does that in one instruction */
-
 /* ---- passes ---- */
 
 /* A pass of radix r goes from x[run (p + rest j) + q] to y[run (r p + j) + q], for 0 <= p < rest, 0 <= j < r, 0 <= q < run. Output j is
@@ -104,19 +102,18 @@ struct TYPED(adjoint_fourier) {
 #define ROOT(j) const ELEMENT c##j = turned ? w_re[turn * p * j] : 1, s##j = turned ? w_im[turn * p * j] : 0;
 /* Input j. */
 #define INPUT(j) const ELEMENT re##j = a_re[q + j * apart], im##j = a_im[q + j * apart];
-/* Output j, of which the real and the imaginary part are given. */
-#define OUTPUT(j, real, imaginary)                                                   \
-    {                                                                                \
-        const ELEMENT u = real, v = imaginary;                                       \
-        b_re[q + j * run] = turned ? SUM(u, c##j, v * s##j) : u;                     \
-        b_im[q + j * run] = turned ? SUM(v, c##j, -(u * s##j)) : v;                  \
-    }
 /* Where the inputs and outputs of round p begin. */
 #define PLACES(radix)                                                                \
     const ELEMENT *a_re = x_re + p * run, *a_im = x_im + p * run;                    \
     ELEMENT *b_re = y_re + p * (radix) * run, *b_im = y_im + p * (radix) * run;
 /* The rounds whose roots are not 1, or the one whose roots are. */
 #define ROUNDS (int64_t p = turned ? 1 : 0; p < (turned ? rest : 1); p++)
+
+/* Puts the output u + iv times the conjugate of the root c + is. */
+static inline void TYPED(adjoint_put)(bool turned, ELEMENT *re, ELEMENT *im, ELEMENT u, ELEMENT v, ELEMENT c, ELEMENT s) {
+    *re = turned ? TYPED(adjoint_next_term)(u, c, v * s) : u;
+    *im = turned ? TYPED(adjoint_next_term)(v, c, -(u * s)) : v;
+}
 
 static inline void TYPED(adjoint_pass_2)(PASS_PARAMETERS) {
     const int64_t apart = rest * run;
@@ -128,7 +125,7 @@ static inline void TYPED(adjoint_pass_2)(PASS_PARAMETERS) {
             INPUT(0) INPUT(1)
             b_re[q] = re0 + re1;
             b_im[q] = im0 + im1;
-            OUTPUT(1, re0 - re1, im0 - im1)
+            TYPED(adjoint_put)(turned, &b_re[q + run], &b_im[q + run], re0 - re1, im0 - im1, c1, s1);
         }
     }
 }
@@ -143,12 +140,12 @@ static inline void TYPED(adjoint_pass_3)(PASS_PARAMETERS) {
         for (int64_t q = 0; q < run; q++) {
             INPUT(0) INPUT(1) INPUT(2)
             const ELEMENT sum_re = re1 + re2, sum_im = im1 + im2;
-            const ELEMENT mid_re = SUM(-half, sum_re, re0), mid_im = SUM(-half, sum_im, im0);
+            const ELEMENT mid_re = TYPED(adjoint_next_term)(-half, sum_re, re0), mid_im = TYPED(adjoint_next_term)(-half, sum_im, im0);
             const ELEMENT off_re = side * (im1 - im2), off_im = side * (re2 - re1);
             b_re[q] = re0 + sum_re;
             b_im[q] = im0 + sum_im;
-            OUTPUT(1, mid_re + off_re, mid_im + off_im)
-            OUTPUT(2, mid_re - off_re, mid_im - off_im)
+            TYPED(adjoint_put)(turned, &b_re[q + run], &b_im[q + run], mid_re + off_re, mid_im + off_im, c1, s1);
+            TYPED(adjoint_put)(turned, &b_re[q + 2 * run], &b_im[q + 2 * run], mid_re - off_re, mid_im - off_im, c2, s2);
         }
     }
 }
@@ -165,11 +162,16 @@ static inline void TYPED(adjoint_pass_4)(PASS_PARAMETERS) {
             const ELEMENT odd_re = re1 + re3, odd_im = im1 + im3, off_re = im1 - im3, off_im = re3 - re1;
             b_re[q] = even_re + odd_re;
             b_im[q] = even_im + odd_im;
-            OUTPUT(1, other_re + off_re, other_im + off_im)
-            OUTPUT(2, even_re - odd_re, even_im - odd_im)
-            OUTPUT(3, other_re - off_re, other_im - off_im)
+            TYPED(adjoint_put)(turned, &b_re[q + run], &b_im[q + run], other_re + off_re, other_im + off_im, c1, s1);
+            TYPED(adjoint_put)(turned, &b_re[q + 2 * run], &b_im[q + 2 * run], even_re - odd_re, even_im - odd_im, c2, s2);
+            TYPED(adjoint_put)(turned, &b_re[q + 3 * run], &b_im[q + 3 * run], other_re - off_re, other_im - off_im, c3, s3);
         }
     }
+}
+
+/* sum + a x + b y */
+static inline ELEMENT TYPED(adjoint_two_terms)(ELEMENT a, ELEMENT x, ELEMENT b, ELEMENT y, ELEMENT sum) {
+    return TYPED(adjoint_next_term)(b, y, TYPED(adjoint_next_term)(a, x, sum));
 }
 
 static inline void TYPED(adjoint_pass_5)(PASS_PARAMETERS) {
@@ -184,16 +186,20 @@ static inline void TYPED(adjoint_pass_5)(PASS_PARAMETERS) {
             INPUT(0) INPUT(1) INPUT(2) INPUT(3) INPUT(4)
             const ELEMENT sum1_re = re1 + re4, sum1_im = im1 + im4, sum2_re = re2 + re3, sum2_im = im2 + im3;
             const ELEMENT less1_re = re1 - re4, less1_im = im1 - im4, less2_re = re2 - re3, less2_im = im2 - im3;
-            const ELEMENT mid1_re = SUM(cosine2, sum2_re, SUM(cosine1, sum1_re, re0)), mid1_im = SUM(cosine2, sum2_im, SUM(cosine1, sum1_im, im0));
-            const ELEMENT mid2_re = SUM(cosine1, sum2_re, SUM(cosine2, sum1_re, re0)), mid2_im = SUM(cosine1, sum2_im, SUM(cosine2, sum1_im, im0));
-            const ELEMENT off1_re = SUM(sine1, less1_im, sine2 * less2_im), off1_im = SUM(sine1, less1_re, sine2 * less2_re);
-            const ELEMENT off2_re = SUM(sine2, less1_im, -(sine1 * less2_im)), off2_im = SUM(sine2, less1_re, -(sine1 * less2_re));
+            const ELEMENT mid1_re = TYPED(adjoint_two_terms)(cosine1, sum1_re, cosine2, sum2_re, re0);
+            const ELEMENT mid1_im = TYPED(adjoint_two_terms)(cosine1, sum1_im, cosine2, sum2_im, im0);
+            const ELEMENT mid2_re = TYPED(adjoint_two_terms)(cosine2, sum1_re, cosine1, sum2_re, re0);
+            const ELEMENT mid2_im = TYPED(adjoint_two_terms)(cosine2, sum1_im, cosine1, sum2_im, im0);
+            const ELEMENT off1_re = TYPED(adjoint_next_term)(sine1, less1_im, sine2 * less2_im);
+            const ELEMENT off1_im = TYPED(adjoint_next_term)(sine1, less1_re, sine2 * less2_re);
+            const ELEMENT off2_re = TYPED(adjoint_next_term)(sine2, less1_im, -(sine1 * less2_im));
+            const ELEMENT off2_im = TYPED(adjoint_next_term)(sine2, less1_re, -(sine1 * less2_re));
             b_re[q] = re0 + sum1_re + sum2_re;
             b_im[q] = im0 + sum1_im + sum2_im;
-            OUTPUT(1, mid1_re + off1_re, mid1_im - off1_im)
-            OUTPUT(2, mid2_re + off2_re, mid2_im - off2_im)
-            OUTPUT(3, mid2_re - off2_re, mid2_im + off2_im)
-            OUTPUT(4, mid1_re - off1_re, mid1_im + off1_im)
+            TYPED(adjoint_put)(turned, &b_re[q + run], &b_im[q + run], mid1_re + off1_re, mid1_im - off1_im, c1, s1);
+            TYPED(adjoint_put)(turned, &b_re[q + 2 * run], &b_im[q + 2 * run], mid2_re + off2_re, mid2_im - off2_im, c2, s2);
+            TYPED(adjoint_put)(turned, &b_re[q + 3 * run], &b_im[q + 3 * run], mid2_re - off2_re, mid2_im + off2_im, c3, s3);
+            TYPED(adjoint_put)(turned, &b_re[q + 4 * run], &b_im[q + 4 * run], mid1_re - off1_re, mid1_im + off1_im, c4, s4);
         }
     }
 }
@@ -244,21 +250,21 @@ static void TYPED(adjoint_pass_odd)(
                     number -= number >= radix ? radix : 0;
                     const ELEMENT c = w_re[number * period], s = w_im[number * period];
                     for (int64_t q = 0; q < ADJOINT_CHUNK; q++) {
-                        mid[0][q] = SUM(c, sum[0][i][q], mid[0][q]);
-                        mid[1][q] = SUM(c, sum[1][i][q], mid[1][q]);
-                        off[0][q] = SUM(s, less[1][i][q], off[0][q]);
-                        off[1][q] = SUM(-s, less[0][i][q], off[1][q]);
+                        mid[0][q] = TYPED(adjoint_next_term)(c, sum[0][i][q], mid[0][q]);
+                        mid[1][q] = TYPED(adjoint_next_term)(c, sum[1][i][q], mid[1][q]);
+                        off[0][q] = TYPED(adjoint_next_term)(s, less[1][i][q], off[0][q]);
+                        off[1][q] = TYPED(adjoint_next_term)(-s, less[0][i][q], off[1][q]);
                     }
                 }
                 const int64_t low = turn * p * j, high = turn * p * (radix - j);
                 for (int64_t q = 0; q < count; q++) {
                     ELEMENT u = mid[0][q] + off[0][q], v = mid[1][q] + off[1][q];
-                    b_re[j * run + q] = p ? SUM(u, w_re[low], v * w_im[low]) : u;
-                    b_im[j * run + q] = p ? SUM(v, w_re[low], -(u * w_im[low])) : v;
+                    b_re[j * run + q] = p ? TYPED(adjoint_next_term)(u, w_re[low], v * w_im[low]) : u;
+                    b_im[j * run + q] = p ? TYPED(adjoint_next_term)(v, w_re[low], -(u * w_im[low])) : v;
                     u = mid[0][q] - off[0][q];
                     v = mid[1][q] - off[1][q];
-                    b_re[(radix - j) * run + q] = p ? SUM(u, w_re[high], v * w_im[high]) : u;
-                    b_im[(radix - j) * run + q] = p ? SUM(v, w_re[high], -(u * w_im[high])) : v;
+                    b_re[(radix - j) * run + q] = p ? TYPED(adjoint_next_term)(u, w_re[high], v * w_im[high]) : u;
+                    b_im[(radix - j) * run + q] = p ? TYPED(adjoint_next_term)(v, w_re[high], -(u * w_im[high])) : v;
                 }
             }
         }
@@ -452,16 +458,16 @@ static void TYPED(adjoint_fourier_lines)(
             if (lines == 1) {
                 for (int64_t q = 0; q < width; q++) {
                     const ELEMENT u = re[q], v = im[q];
-                    re[q] = SUM(u, c[q], v * s[q]);
-                    im[q] = SUM(v, c[q], -(u * s[q]));
+                    re[q] = TYPED(adjoint_next_term)(u, c[q], v * s[q]);
+                    im[q] = TYPED(adjoint_next_term)(v, c[q], -(u * s[q]));
                 }
                 continue;
             }
             for (int64_t j = 0; j < last - first; j++) {
                 for (int64_t q = j * lines; q < (j + 1) * lines; q++) {
                     const ELEMENT u = re[q], v = im[q];
-                    re[q] = SUM(u, c[j], v * s[j]);
-                    im[q] = SUM(v, c[j], -(u * s[j]));
+                    re[q] = TYPED(adjoint_next_term)(u, c[j], v * s[j]);
+                    im[q] = TYPED(adjoint_next_term)(v, c[j], -(u * s[j]));
                 }
             }
         }
@@ -604,8 +610,8 @@ static inline void TYPED(adjoint_times_rows)(
         const ELEMENT c = re[j], s = conjugate ? -im[j] : im[j];
         for (int64_t q = j * lines; q < (j + 1) * lines; q++) {
             const ELEMENT u = x_re[q], v = x_im[q];
-            x_re[q] = SUM(u, c, -(v * s));
-            x_im[q] = SUM(v, c, u * s);
+            x_re[q] = TYPED(adjoint_next_term)(u, c, -(v * s));
+            x_im[q] = TYPED(adjoint_next_term)(v, c, u * s);
         }
     }
 }
@@ -660,7 +666,8 @@ static void TYPED(adjoint_unpack_half)(
         for (int64_t g = 0; g < lines; g++) {
             const ELEMENT even_re = a_re[g] + b_re[g], even_im = a_im[g] - b_im[g];
             const ELEMENT odd_re = a_im[g] + b_im[g], odd_im = b_re[g] - a_re[g];
-            const ELEMENT turned_re = SUM(odd_re, c, odd_im * s), turned_im = SUM(odd_im, c, -(odd_re * s));
+            const ELEMENT turned_re = TYPED(adjoint_next_term)(odd_re, c, odd_im * s);
+            const ELEMENT turned_im = TYPED(adjoint_next_term)(odd_im, c, -(odd_re * s));
             const int64_t low = k * to.step + g * to.across, high = (h - k) * to.step + g * to.across;
             to.re[low] = share * (even_re + turned_re);
             to.im[low] = share * (even_im + turned_im);
@@ -687,7 +694,8 @@ static void TYPED(adjoint_pack_half)(
             const int64_t low = k * from.step + g * from.across, high = (h - k) * from.step + g * from.across;
             const ELEMENT even_re = from.re[low] + from.re[high], even_im = from.im[low] - from.im[high];
             const ELEMENT less_re = from.re[low] - from.re[high], less_im = from.im[low] + from.im[high];
-            const ELEMENT odd_re = SUM(less_re, c, -(less_im * s)), odd_im = SUM(less_im, c, less_re * s);
+            const ELEMENT odd_re = TYPED(adjoint_next_term)(less_re, c, -(less_im * s));
+            const ELEMENT odd_im = TYPED(adjoint_next_term)(less_im, c, less_re * s);
             a_re[g] = share * (even_re - odd_im);
             a_im[g] = share * (even_im + odd_re);
             b_re[g] = share * (even_re + odd_im);
@@ -802,6 +810,4 @@ static void TYPED(adjoint_fourier_batch)(
 #undef BOTH
 #undef ROOT
 #undef INPUT
-#undef OUTPUT
 #undef NEIGHBOURS
-#undef SUM
