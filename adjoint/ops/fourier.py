@@ -82,7 +82,7 @@ def axes_and_sizes(
     if dim is None:
         count = x.ndim if sizes is None else len(sizes)
         if count > x.ndim:
-            raise wrong(op, "s", f"at most {x.ndim} sizes, as {tensor!r} has axes", tuple(s))
+            raise wrong(op, "s", f"at most {x.ndim} sizes, as {tensor!r} has axes", sizes)
         axes = list(range(x.ndim - count, x.ndim))
     else:
         axes = [axis_argument(op, axis, x.ndim, argument) for axis in listed(op, argument, dim)]
@@ -91,7 +91,7 @@ def axes_and_sizes(
     if not axes:
         raise wrong(op, "s" if dim is None else argument, "at least one axis", ())
     if len(set(axes)) < len(axes):
-        raise wrong(op, argument, "axes without repetition", tuple(dim))
+        raise wrong(op, argument, "axes without repetition", tuple(axes))
     if sizes is not None and len(sizes) != len(axes):
         raise wrong(op, "s", f"as many sizes as there are axes in {argument!r}, {len(axes)}", tuple(sizes))
     return axes, [None] * len(axes) if sizes is None else list(sizes)
