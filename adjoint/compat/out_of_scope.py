@@ -11,7 +11,6 @@ _CUSTOM = "an operator of your own is `ops.Custom` with NumPy or C, or `adjoint.
 _RECORDS = "read the files with Python and give the arrays to `dataset.GeneratorDataset` or `dataset.NumpySlicesDataset`"
 _SCIPY = "SciPy's own functions, on `x.asnumpy()`"
 _COMPLEX = "`numpy.linalg` on `x.asnumpy()`, where no gradient is needed"
-_FOURIER = "the Fourier transforms of `ops`: `ops.fft`, `ops.rfft` and so on"
 _SPARSE = "dense tensors; `ops.gather` reads by indices"
 _FILES = "`save_checkpoint` and `load_checkpoint` for parameters, `adjoint dump-ir FILE.py:NAME --stage c --standalone` for C"
 _BAYESIAN = "a layer with a Parameter for each number of a `distribution.Normal`, whose `sample` gives the weights"
@@ -20,7 +19,7 @@ _SHARDING = "each process holds the whole network: data parallelism is what is h
 
 PLACES = {
     "boost": _SHARDING, "device_context": _DEVICES, "device_manager": _DEVICES, "nn.probability.bnn_layers": _BAYESIAN, "hal": _DEVICES,
-    "multiprocessing": "Python's own `multiprocessing`", "numpy.fft": _FOURIER, "onnx": _FILES, "parallel": _SHARDING,
+    "multiprocessing": "Python's own `multiprocessing`", "onnx": _FILES, "parallel": _SHARDING,
     "rewrite": "change the Python of the network", "runtime": _DEVICES, "safeguard": _FILES, "scipy": _SCIPY,
     "ops.function.sparse_func": _SPARSE, "ops.function.sparse_unary_func": _SPARSE,
     "ops.operations.sparse_ops": _SPARSE, "ops.operations.custom_ops": _CUSTOM,

@@ -126,11 +126,11 @@ def half_transformed(x: Tensor, axis: int, size: int | None, norm: str, *, inver
     return conj(found) if inverse else found
 
 
-def _whole(op: str, x: Tensor, axis: int, size: int | None, norm: str, *, argument: str) -> Tensor:
+def _whole(op: str, x: Tensor, axis: int, size: int | None, norm: str, *, argument: str, tensor: str) -> Tensor:
     """Return real numbers from half a spectrum along one axis."""
     length = 2 * (x.shape[axis] - 1) if size is None else size
     if isinstance(length, int) and length < 1:
-        raise wrong(op, "input", f"of at least 2 elements along axis {axis} where '{argument}' is not given", x)
+        raise wrong(op, tensor, f"of at least 2 elements along axis {axis} where '{argument}' is not given", x)
     return apply(HalfSpectrumInverse(axis, norm, length), resized(as_complex(x), axis, length // 2 + 1))
 
 
@@ -141,35 +141,40 @@ def _others(x: Tensor, axes: Sequence[int], sizes: Sequence[int | None], norm: s
     return x
 
 
-def _one(op: str, input: Any, n: Any, dim: Any) -> tuple[Tensor, int, int | None]:
-    x = numbers_argument(op, input)
+def one_axis(op: str, input: Any, n: Any, dim: Any, norm: Any, *, axis: str = "dim", tensor: str = "input") -> Tensor:
+    """Return the transform of one axis that has the name `op`: "FFT", "IRFFT" and so on.
+
+    axis, tensor  how the user's arguments `dim` and `input` are called
+    """
+    x = numbers_argument(op, input, tensor)
     size = None if n is None else size_argument(op, "n", n)
-    return x, dimension(op, dim, x, "dim"), size
-
-
-def _several(op: str, input: Any, s: Any, dim: Any, norm: Any, *, inverse: bool) -> Tensor:
-    """Return the transform of several axes, complex to complex."""
-    x = numbers_argument(op, input)
-    axes, sizes = axes_and_sizes(op, x, s, dim)
-    return _others(x, axes, sizes, _norm(op, norm, INVERSE if inverse else FORWARD), inverse=inverse)
-
-
-def _several_to_half(op: str, input: Any, s: Any, dim: Any, norm: Any, *, inverse: bool) -> Tensor:
-    """Return the transform of several axes of which the last one becomes half as long."""
-    x = numbers_argument(op, input)
-    axes, sizes = axes_and_sizes(op, x, s, dim)
+    place = dimension(op, dim, x, axis, tensor)
+    inverse = op.startswith("I")
     scale = _norm(op, norm, INVERSE if inverse else FORWARD)
-    half = half_transformed(x, axes[-1], sizes[-1], scale, inverse=inverse)
-    return _others(half, axes[:-1], sizes[:-1], scale, inverse=inverse)
+    if op in ("FFT", "IFFT"):
+        return transformed(x, place, size, scale, inverse=inverse)
+    if op in ("RFFT", "IHFFT"):
+        return half_transformed(x, place, size, scale, inverse=inverse)
+    return _whole(op, x if inverse else conj(x), place, size, scale, argument="n", tensor=tensor)
 
 
-def _several_to_real(op: str, input: Any, s: Any, dim: Any, norm: Any, *, inverse: bool) -> Tensor:
-    """Return real numbers from a spectrum of which the last axis is half as long."""
-    x = numbers_argument(op, input)
-    axes, sizes = axes_and_sizes(op, x, s, dim)
+def several_axes(op: str, input: Any, s: Any, dim: Any, norm: Any, *, axis: str = "dim", tensor: str = "input") -> Tensor:
+    """Return the transform of several axes that has the name `op`: "FFT2", "IRFFTN" and so on.
+
+    axis, tensor  how the user's arguments `dim` and `input` are called
+    """
+    x = numbers_argument(op, input, tensor)
+    axes, sizes = axes_and_sizes(op, x, s, listed(op, axis, dim) if op.endswith("2") else dim, axis, tensor)
+    inverse = op.startswith("I")
     scale = _norm(op, norm, INVERSE if inverse else FORWARD)
+    kind = op.rstrip("2N")
+    if kind in ("FFT", "IFFT"):
+        return _others(x, axes, sizes, scale, inverse=inverse)
+    if kind in ("RFFT", "IHFFT"):
+        half = half_transformed(x, axes[-1], sizes[-1], scale, inverse=inverse)
+        return _others(half, axes[:-1], sizes[:-1], scale, inverse=inverse)
     half = _others(x, axes[:-1], sizes[:-1], scale, inverse=inverse)
-    return _whole(op, half if inverse else conj(half), axes[-1], sizes[-1], scale, argument="s")
+    return _whole(op, half if inverse else conj(half), axes[-1], sizes[-1], scale, argument="s", tensor=tensor)
 
 
 # One axis ------------------------------------------------------------------------------------------------------------
@@ -177,39 +182,33 @@ def _several_to_real(op: str, input: Any, s: Any, dim: Any, norm: Any, *, invers
 
 def fft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """Return the discrete Fourier transform along an axis, of `n` elements."""
-    x, axis, size = _one("FFT", input, n, dim)
-    return transformed(x, axis, size, _norm("FFT", norm, FORWARD), inverse=False)
+    return one_axis("FFT", input, n, dim, norm)
 
 
 def ifft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """Return the inverse of `fft` along an axis, of `n` elements."""
-    x, axis, size = _one("IFFT", input, n, dim)
-    return transformed(x, axis, size, _norm("IFFT", norm, INVERSE), inverse=True)
+    return one_axis("IFFT", input, n, dim, norm)
 
 
 def rfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """Return the first n // 2 + 1 elements of the discrete Fourier transform along an axis, of `n` elements."""
-    x, axis, size = _one("RFFT", input, n, dim)
-    return half_transformed(x, axis, size, _norm("RFFT", norm, FORWARD))
+    return one_axis("RFFT", input, n, dim, norm)
 
 
 def irfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """Return the `n` real numbers along an axis whose `rfft` is `input`; by default 2 (m - 1) of m elements."""
-    x, axis, size = _one("IRFFT", input, n, dim)
-    return _whole("IRFFT", x, axis, size, _norm("IRFFT", norm, INVERSE), argument="n")
+    return one_axis("IRFFT", input, n, dim, norm)
 
 
 def hfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """Return the `n` real numbers along an axis that are the discrete Fourier transform of a sequence whose first half is `input`, and
     whose other half its conjugate in reverse; by default 2 (m - 1) of m elements."""
-    x, axis, size = _one("HFFT", input, n, dim)
-    return _whole("HFFT", conj(x), axis, size, _norm("HFFT", norm, FORWARD), argument="n")
+    return one_axis("HFFT", input, n, dim, norm)
 
 
 def ihfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """Return the first n // 2 + 1 elements of `ifft` along an axis, of `n` elements: the inverse of `hfft`."""
-    x, axis, size = _one("IHFFT", input, n, dim)
-    return half_transformed(x, axis, size, _norm("IHFFT", norm, INVERSE), inverse=True)
+    return one_axis("IHFFT", input, n, dim, norm)
 
 
 # Several axes --------------------------------------------------------------------------------------------------------
@@ -217,87 +216,87 @@ def ihfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = No
 
 def fft2(input: Any, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None) -> Tensor:
     """Return the discrete Fourier transform of two axes, of the sizes `s`."""
-    return _several("FFT2", input, s, listed("FFT2", "dim", dim), norm, inverse=False)
+    return several_axes("FFT2", input, s, dim, norm)
 
 
 def ifft2(input: Any, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None) -> Tensor:
     """Return the inverse of `fft2`, of axes of the sizes `s`."""
-    return _several("IFFT2", input, s, listed("IFFT2", "dim", dim), norm, inverse=True)
+    return several_axes("IFFT2", input, s, dim, norm)
 
 
 def rfft2(input: Any, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None) -> Tensor:
     """Return the discrete Fourier transform of two axes, of the sizes `s`, of the last one the first half."""
-    return _several_to_half("RFFT2", input, s, listed("RFFT2", "dim", dim), norm, inverse=False)
+    return several_axes("RFFT2", input, s, dim, norm)
 
 
 def irfft2(input: Any, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None) -> Tensor:
     """Return the real numbers whose `rfft2` is `input`; `s` are the sizes of the result."""
-    return _several_to_real("IRFFT2", input, s, listed("IRFFT2", "dim", dim), norm, inverse=True)
+    return several_axes("IRFFT2", input, s, dim, norm)
 
 
 def hfft2(input: Any, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None) -> Tensor:
     """Return the real transform of two axes, the last of which is half of what has its conjugate in the other half; `s` are the sizes of
     the result."""
-    return _several_to_real("HFFT2", input, s, listed("HFFT2", "dim", dim), norm, inverse=False)
+    return several_axes("HFFT2", input, s, dim, norm)
 
 
 def ihfft2(input: Any, s: Sequence[int] | None = None, dim: Sequence[int] = (-2, -1), norm: str | None = None) -> Tensor:
     """Return the inverse of `hfft2`, from axes of the sizes `s`: of the last one the first half."""
-    return _several_to_half("IHFFT2", input, s, listed("IHFFT2", "dim", dim), norm, inverse=True)
+    return several_axes("IHFFT2", input, s, dim, norm)
 
 
 def fftn(input: Any, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None) -> Tensor:
     """Return the discrete Fourier transform of several axes, of the sizes `s`; by default all, or the last ones that have a size."""
-    return _several("FFTN", input, s, dim, norm, inverse=False)
+    return several_axes("FFTN", input, s, dim, norm)
 
 
 def ifftn(input: Any, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None) -> Tensor:
     """Return the inverse of `fftn`, of axes of the sizes `s`."""
-    return _several("IFFTN", input, s, dim, norm, inverse=True)
+    return several_axes("IFFTN", input, s, dim, norm)
 
 
 def rfftn(input: Any, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None) -> Tensor:
     """Return the discrete Fourier transform of several axes, of the sizes `s`, of the last one the first half."""
-    return _several_to_half("RFFTN", input, s, dim, norm, inverse=False)
+    return several_axes("RFFTN", input, s, dim, norm)
 
 
 def irfftn(input: Any, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None) -> Tensor:
     """Return the real numbers whose `rfftn` is `input`; `s` are the sizes of the result."""
-    return _several_to_real("IRFFTN", input, s, dim, norm, inverse=True)
+    return several_axes("IRFFTN", input, s, dim, norm)
 
 
 def hfftn(input: Any, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None) -> Tensor:
     """Return the real transform of several axes, the last of which is half of what has its conjugate in the other half; `s` are the
     sizes of the result."""
-    return _several_to_real("HFFTN", input, s, dim, norm, inverse=False)
+    return several_axes("HFFTN", input, s, dim, norm)
 
 
 def ihfftn(input: Any, s: Sequence[int] | None = None, dim: Sequence[int] | None = None, norm: str | None = None) -> Tensor:
     """Return the inverse of `hfftn`, from axes of the sizes `s`: of the last one the first half."""
-    return _several_to_half("IHFFTN", input, s, dim, norm, inverse=True)
+    return several_axes("IHFFTN", input, s, dim, norm)
 
 
 # Frequencies ---------------------------------------------------------------------------------------------------------
 
 
-def _shifted(op: str, input: Any, dim: Any, sign: int) -> Tensor:
+def shifted(op: str, input: Any, dim: Any, sign: int, *, axis: str = "dim", tensor: str = "input") -> Tensor:
     """Return `input` with the halves of axes exchanged; an axis that stands twice among them is moved twice."""
-    x = operand(op, input)
+    x = operand(op, input, tensor)
     given = (*range(x.ndim),) if dim is None else tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
-    for axis in (axis_argument(op, a, x.ndim, "dim") for a in given):
+    for place in (axis_argument(op, a, x.ndim, axis) for a in given):
         if x.ndim:
-            x = roll(x, sign * (x.shape[axis] // 2), axis)
+            x = roll(x, sign * (x.shape[place] // 2), place)
     return x
 
 
 def fftshift(input: Any, dim: int | Sequence[int] | None = None) -> Tensor:
     """Return the elements with the halves of axes, by default all, exchanged: frequency 0 comes to the middle."""
-    return _shifted("FFTShift", input, dim, 1)
+    return shifted("FFTShift", input, dim, 1)
 
 
 def ifftshift(input: Any, dim: int | Sequence[int] | None = None) -> Tensor:
     """Return the inverse of `fftshift`: frequency 0 comes from the middle to the front."""
-    return _shifted("IFFTShift", input, dim, -1)
+    return shifted("IFFTShift", input, dim, -1)
 
 
 def _frequencies(op: str, n: Any, d: Any, dtype: Any, *, half: bool) -> Tensor:

@@ -11,6 +11,7 @@ import pytest
 import adjoint as ms
 from adjoint import Tensor, ops
 from adjoint.ir.ops.fourier import LARGEST_PRIME, computed_length, rows_of
+from adjoint.numpy import fft as numpys
 from adjoint.scipy import fft as cosine
 
 Array = Any
@@ -26,6 +27,11 @@ def drawn(*shape: int, dtype: Any = np.float64) -> Array:
     if np.dtype(dtype).kind == "c":
         found = found + 1j * rng.standard_normal(shape)
     return found.astype(dtype)
+
+
+def wrong(value: Any) -> tuple[Any]:
+    """Return an argument of a type that the signature excludes."""
+    return (value,)
 
 
 def assert_near(got: Tensor, expected: Array, units: float = 4.0) -> None:
@@ -87,6 +93,7 @@ def test_all_modes_have_the_same_bits() -> None:
 def test_each_function_is_numpys() -> None:
     x = drawn(3, 4, 5)
     z = drawn(3, 4, 5, dtype=np.complex128)
+    norm: Any
     for norm, n, dim in itertools.product((None, "ortho", "forward"), (None, 1, 3, 7), (-1, 0)):
         for name, given in itertools.product(("fft", "ifft", "irfft", "hfft"), (x, z)):
             assert_near(getattr(ops, name)(Tensor(given), n, dim, norm), getattr(np.fft, name)(given, n, dim, norm))
@@ -101,12 +108,32 @@ def test_each_function_is_numpys() -> None:
         # The forward transform of the others, and a real one of half a spectrum along the last axis; and back.
         wide = ops.hfftn(Tensor(z), s, dim, norm)
         assert_near(ops.hfft2(Tensor(z), s, dim, norm), wide.asnumpy())
-        back = {None: "forward", "forward": "backward"}.get(norm, norm)
+        back: Any = {None: "forward", "forward": "backward"}.get(norm, norm)
         assert_near(wide, np.fft.irfftn(z.conj(), s, dim, back))
         assert_near(ops.ihfftn(Tensor(x), s, dim, norm), np.fft.rfftn(x, s, dim, back).conj())
         assert_near(ops.ihfft2(Tensor(x), s, dim, norm), np.fft.rfftn(x, s, dim, back).conj())
     assert_near(ops.fftn(Tensor(z)), np.fft.fftn(z))
     assert_near(ops.irfftn(Tensor(z), (6, 4)), np.fft.irfftn(z, (6, 4), (1, 2)))
+
+
+def test_numpys_names_of_arguments() -> None:
+    z, x = Tensor(drawn(2, 3, dtype=np.complex64)), Tensor(drawn(2, 3, dtype=np.float32))
+    for name in numpys.__all__:
+        ours, theirs = getattr(ops, name), getattr(numpys, name)
+        given = x if name.startswith(("rfft", "ihfft")) else z
+        if name.endswith("freq"):
+            assert theirs(n=4, d=0.5).asnumpy().tobytes() == ours(4, 0.5).asnumpy().tobytes()
+        elif name.endswith("shift"):
+            assert theirs(x=x, axes=0).asnumpy().tobytes() == ours(x, 0).asnumpy().tobytes()
+        elif name.endswith(("2", "n")):
+            found, expected = theirs(a=given, s=(2, 2), axes=(1, 0), norm="ortho"), ours(given, (2, 2), (1, 0), "ortho")
+            assert found.asnumpy().tobytes() == expected.asnumpy().tobytes()
+        else:
+            assert theirs(a=given, n=4, axis=0, norm="forward").asnumpy().tobytes() == ours(given, 4, 0, "forward").asnumpy().tobytes()
+    with pytest.raises(ValueError, match="'axis' must be in"):
+        numpys.fft(x, axis=2)
+    with pytest.raises(TypeError, match="'a' must be a Tensor"):
+        numpys.fft2(3)
 
 
 def test_frequencies_and_shifts() -> None:
@@ -179,8 +206,8 @@ def test_frames(pad_mode: str) -> None:
     for n_fft, center in ((8, True), (7, True), (8, False)):
         hop, inside = 3, np.zeros(n_fft)
         inside[(n_fft - 5) // 2 :][:5] = window
-        mode = {"REFLECT": "reflect", "CONSTANT": "constant", "SYMMETRIC": "symmetric"}[pad_mode]
-        wide = np.pad(x, ((0, 0), (n_fft // 2,) * 2), mode=mode) if center else x  # pyright: ignore[reportArgumentType]
+        mode: Any = pad_mode.lower()
+        wide = np.pad(x, ((0, 0), (n_fft // 2,) * 2), mode=mode) if center else x
         starts = range(0, wide.shape[1] - n_fft + 1, hop)
         expected = np.stack([np.fft.fft(wide[:, at : at + n_fft] * inside) for at in starts], -1)
         given = Tensor(x), n_fft, hop, 5, Tensor(window), center, pad_mode
@@ -209,18 +236,18 @@ def test_cosines() -> None:
 
 @pytest.mark.parametrize(("call", "kind", "text"), [
     (lambda x: ops.fft(x, 0), ValueError, "'n' must be at least 1, but got 0"),
-    (lambda x: ops.fft(x, 2.0), TypeError, "'n' must be an int"),
+    (lambda x: ops.fft(x, *wrong(2.0)), TypeError, "'n' must be an int"),
     (lambda x: ops.fft(x, dim=2), ValueError, "'dim' must be in"),
     (lambda x: ops.fft(x, norm="x"), ValueError, "'norm' must be one of"),
-    (lambda x: ops.fft(x, norm=1), TypeError, "'norm' must be one of"),
+    (lambda x: ops.fft(x, None, -1, *wrong(1)), TypeError, "'norm' must be one of"),
     (lambda x: ops.fft(x.bool()), TypeError, "'input' must be a Tensor of floats"),
     (lambda x: ops.fft(x[0, 0]), ValueError, "'input' must be of at least 1 dimension"),
     (lambda x: ops.rfft(x[:, :0]), ValueError, "at least 1 element along the axis"),
     (lambda x: ops.irfft(x[:, :1]), ValueError, "'input' must be of at least 2 elements along axis 1"),
     (lambda x: ops.fft2(x, (2,)), ValueError, "'s' must be as many sizes"),
-    (lambda x: ops.fft2(x, 3), TypeError, "'s' must be a tuple of ints"),
+    (lambda x: ops.fft2(x, *wrong(3)), TypeError, "'s' must be a tuple of ints"),
     (lambda x: ops.fft2(x, dim=(0, 0)), ValueError, "'dim' must be axes without repetition"),
-    (lambda x: ops.fft2(x, dim=0), TypeError, "'dim' must be a tuple of ints"),
+    (lambda x: ops.fft2(x, None, *wrong(0)), TypeError, "'dim' must be a tuple of ints"),
     (lambda x: ops.fftn(x, (2, 2, 2)), ValueError, "'s' must be at most 2 sizes"),
     (lambda x: ops.fftfreq(0), ValueError, "'n' must be at least 1"),
     (lambda x: ops.fftfreq(3, 1), TypeError, "'d' must be a float"),
