@@ -108,5 +108,6 @@ def _extended(op: str, x: Tensor, width: int, mode: str) -> Tensor:
     if width >= n + (mode == "symmetric"):
         raise wrong(op, "n_fft", f"at most {2 * n - 1 if mode == 'reflect' else 2 * n + 1}, twice the samples of 'x', for this 'pad_mode'",
                     2 * width)
-    places = np.pad(np.arange(n), width, mode=mode)  # pyright: ignore[reportArgumentType, reportCallIssue] - one of NumPy's
+    named: Any = mode
+    places = np.pad(np.arange(n), width, mode=named)
     return gather(x, Tensor(places, I64), -1)

@@ -198,7 +198,7 @@ def test_lines_of_programs(line: str) -> None:
 
 
 @pytest.mark.parametrize(("use", "instead"), [
-    ("eig(1)", "real and the imaginary part"),
+    ("eig(1)", "numpy.linalg"),
     ("Layout((2, 2), ('a', 'b'))", "each process holds the whole network"), ("NodeType.INPUT('x')", "change the Python of the network"),
     ("__import__('types').new_class('Own', (CustomOpBuilder,))('x')", "ops.Custom"), ("PrintDataHook()", "among the operations of `map`"),
 ])

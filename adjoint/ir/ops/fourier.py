@@ -90,7 +90,7 @@ def rows_of(n: int) -> int:
 
 
 @dataclass(frozen=True)
-class Layout:
+class FourierLayout:
     """How a batch of lines is computed; all numbers are those of `adjoint_fourier_batch`.
 
     table, base, room  numbers of memory for the tables, for what the twiddles are made of, and for each unit
@@ -106,7 +106,7 @@ class Layout:
     room: int
 
 
-def layout_of(n: int, *, real: bool, inner: bool) -> Layout:
+def layout_of(n: int, *, real: bool, inner: bool) -> FourierLayout:
     """Return how lines of n numbers are computed.
 
     real   True for real numbers
@@ -126,7 +126,7 @@ def layout_of(n: int, *, real: bool, inner: bool) -> Layout:
     if real:
         room += 2 * size * together
     table = 2 * (rows + columns + m + n // 4 + 1) + (2 * (size + m) if m != size else 0)
-    return Layout(n, size, m, rows, together, table, 2 * (rows + columns), room)
+    return FourierLayout(n, size, m, rows, together, table, 2 * (rows + columns), room)
 
 
 @family
