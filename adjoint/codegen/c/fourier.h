@@ -322,6 +322,10 @@ static inline void TYPED(adjoint_copy_line)(
 /* Elements i * stride + j of lines g < lines, for i < rows and first <= j < last, become a matrix with rows i and columns (j, g). */
 static void TYPED(adjoint_read_lines)(
     ELEMENT *re, ELEMENT *im, struct TYPED(adjoint_lines) from, int64_t lines, int64_t rows, int64_t stride, int64_t first, int64_t last) {
+    if (lines == 1 && last - first == 1 && stride == 1) { /* a column of one line is a row */
+        last = first + rows;
+        rows = 1;
+    }
     const int64_t columns = (last - first) * lines;
     for (int part = 0; part < 2; part++) {
         ELEMENT *target = part ? im : re;
@@ -354,6 +358,10 @@ static void TYPED(adjoint_read_lines)(
 static void TYPED(adjoint_write_lines)(
     const ELEMENT *re, const ELEMENT *im, struct TYPED(adjoint_lines) to, int64_t lines, int64_t rows, int64_t stride, int64_t first,
     int64_t last, ELEMENT scale) {
+    if (lines == 1 && last - first == 1 && stride == 1) { /* a column of one line is a row */
+        last = first + rows;
+        rows = 1;
+    }
     const int64_t columns = (last - first) * lines;
     const bool together = to.re && to.im && (to.im - to.re == 1 || to.re - to.im == 1);
     if (together && ((lines == 1 && to.step == 2) || (lines > 1 && to.across == 2))) {
@@ -605,7 +613,17 @@ static void TYPED(adjoint_fourier_spectrum)(ELEMENT *table, ELEMENT *work, int64
 
 /* Multiplies row j of a matrix by re[j] + i im[j], or by its conjugate. */
 static inline void TYPED(adjoint_times_rows)(
-    ELEMENT *x_re, ELEMENT *x_im, const ELEMENT *re, const ELEMENT *im, int64_t rows, int64_t lines, bool conjugate) {
+    ELEMENT *restrict x_re, ELEMENT *restrict x_im, const ELEMENT *restrict re, const ELEMENT *restrict im, int64_t rows, int64_t lines,
+    bool conjugate) {
+    if (lines == 1) {
+        const ELEMENT sign = conjugate ? -1 : 1;
+        for (int64_t j = 0; j < rows; j++) {
+            const ELEMENT c = re[j], s = sign * im[j], u = x_re[j], v = x_im[j];
+            x_re[j] = TYPED(adjoint_next_term)(u, c, -(v * s));
+            x_im[j] = TYPED(adjoint_next_term)(v, c, u * s);
+        }
+        return;
+    }
     for (int64_t j = 0; j < rows; j++) {
         const ELEMENT c = re[j], s = conjugate ? -im[j] : im[j];
         for (int64_t q = j * lines; q < (j + 1) * lines; q++) {
@@ -648,59 +666,75 @@ static void TYPED(adjoint_transform_lines)(
    of which 0 <= k <= h are kept: the half spectrum; the others are their conjugates. An odd number is transformed as complex numbers.
    `doubled` says that elements count twice which have a conjugate among the others: all but the first, and the last if n is even. */
 
-/* The half spectrum of n = 2 h numbers, times `scale`, from the transform of h, a matrix whose columns are the lines. */
-static void TYPED(adjoint_unpack_half)(
-    const struct TYPED(adjoint_transform) *plan, const ELEMENT *re, const ELEMENT *im, struct TYPED(adjoint_lines) to, int64_t lines,
-    ELEMENT scale, bool doubled) {
-    const int64_t h = plan->size;
-    const ELEMENT share = doubled ? scale : (ELEMENT)0.5 * scale;
-    for (int64_t g = 0; g < lines; g++) {
-        const int64_t at = g * to.across, end = at + h * to.step;
-        to.re[at] = scale * (re[g] + im[g]);
-        to.re[end] = scale * (re[g] - im[g]);
-        to.im[at] = to.im[end] = 0;
-    }
-    for (int64_t k = 1; 2 * k <= h; k++) {
-        const ELEMENT c = plan->turn_re[k], s = plan->turn_im[k];
-        const ELEMENT *a_re = re + k * lines, *a_im = im + k * lines, *b_re = re + (h - k) * lines, *b_im = im + (h - k) * lines;
-        for (int64_t g = 0; g < lines; g++) {
-            const ELEMENT even_re = a_re[g] + b_re[g], even_im = a_im[g] - b_im[g];
-            const ELEMENT odd_re = a_im[g] + b_im[g], odd_im = b_re[g] - a_re[g];
-            const ELEMENT turned_re = TYPED(adjoint_next_term)(odd_re, c, odd_im * s);
-            const ELEMENT turned_im = TYPED(adjoint_next_term)(odd_im, c, -(odd_re * s));
-            const int64_t low = k * to.step + g * to.across, high = (h - k) * to.step + g * to.across;
-            to.re[low] = share * (even_re + turned_re);
-            to.im[low] = share * (even_im + turned_im);
-            to.re[high] = share * (even_re - turned_re);
-            to.im[high] = share * (turned_im - even_im);
-        }
-    }
+/* Makes E + w O and conj(E - w O) of a = Z[k] and b = Z[h - k], in their places; w = c - is. */
+static inline void TYPED(adjoint_unpack_pair)(
+    ELEMENT *a_re, ELEMENT *a_im, ELEMENT *b_re, ELEMENT *b_im, ELEMENT c, ELEMENT s, ELEMENT share) {
+    const ELEMENT even_re = *a_re + *b_re, even_im = *a_im - *b_im, odd_re = *a_im + *b_im, odd_im = *b_re - *a_re;
+    const ELEMENT turned_re = TYPED(adjoint_next_term)(odd_re, c, odd_im * s);
+    const ELEMENT turned_im = TYPED(adjoint_next_term)(odd_im, c, -(odd_re * s));
+    *a_re = share * (even_re + turned_re);
+    *a_im = share * (even_im + turned_im);
+    *b_re = share * (even_re - turned_re);
+    *b_im = share * (turned_im - even_im);
 }
 
-/* The other way round: what the inverse transform of h numbers takes to n = 2 h real ones. */
+/* The other way round: of a = X[k] and b = X[h - k] what the inverse transform of h numbers takes to 2 h real ones. */
+static inline void TYPED(adjoint_pack_pair)(
+    ELEMENT *a_re, ELEMENT *a_im, ELEMENT *b_re, ELEMENT *b_im, ELEMENT c, ELEMENT s, ELEMENT share) {
+    const ELEMENT even_re = *a_re + *b_re, even_im = *a_im - *b_im, less_re = *a_re - *b_re, less_im = *a_im + *b_im;
+    const ELEMENT odd_re = TYPED(adjoint_next_term)(less_re, c, -(less_im * s));
+    const ELEMENT odd_im = TYPED(adjoint_next_term)(less_im, c, less_re * s);
+    *a_re = share * (even_re - odd_im);
+    *a_im = share * (even_im + odd_re);
+    *b_re = share * (even_re + odd_im);
+    *b_im = share * (odd_re - even_im);
+}
+
+/* Does that for all pairs of rows k and h - k, 0 < k, of a matrix whose columns are the lines; a row may be its own partner. */
+#define PAIRS(pair)                                                                                                         \
+    if (lines == 1) {                                                                                                       \
+        NEIGHBOURS                                                                                                          \
+        for (int64_t k = 1; k < (h + 1) / 2; k++) {                                                                         \
+            pair(&re[k], &im[k], &re[h - k], &im[h - k], plan->turn_re[k], plan->turn_im[k], share);                        \
+        }                                                                                                                   \
+    }                                                                                                                       \
+    for (int64_t k = lines == 1 ? (h + 1) / 2 : 1; k > 0 && 2 * k <= h; k++) {                                              \
+        ELEMENT *a_re = re + k * lines, *a_im = im + k * lines, *b_re = re + (h - k) * lines, *b_im = im + (h - k) * lines; \
+        NEIGHBOURS                                                                                                          \
+        for (int64_t g = 0; g < lines; g++) {                                                                               \
+            pair(&a_re[g], &a_im[g], &b_re[g], &b_im[g], plan->turn_re[k], plan->turn_im[k], share);                        \
+        }                                                                                                                   \
+    }
+
+/* The half spectrum of n = 2 h numbers, times `scale`, from the transform of h, a matrix whose columns are the lines. */
+static void TYPED(adjoint_unpack_half)(
+    const struct TYPED(adjoint_transform) *plan, ELEMENT *re, ELEMENT *im, struct TYPED(adjoint_lines) to, int64_t lines,
+    ELEMENT scale, bool doubled) {
+    const int64_t h = plan->size;
+    const ELEMENT share = doubled ? 1 : (ELEMENT)0.5;
+    PAIRS(TYPED(adjoint_unpack_pair))
+    for (int64_t g = 0; g < lines; g++) {
+        const ELEMENT first = re[g], second = im[g];
+        const int64_t end = h * to.step + g * to.across;
+        re[g] = first + second;
+        im[g] = 0;
+        to.re[end] = scale * (first - second);
+        to.im[end] = 0;
+    }
+    TYPED(adjoint_write_lines)(re, im, to, lines, h, 1, 0, 1, scale);
+}
+
+/* The other way round. */
 static void TYPED(adjoint_pack_half)(
     const struct TYPED(adjoint_transform) *plan, struct TYPED(adjoint_lines) from, ELEMENT *re, ELEMENT *im, int64_t lines, bool doubled) {
     const int64_t h = plan->size;
     const ELEMENT share = doubled ? 1 : (ELEMENT)0.5;
+    TYPED(adjoint_read_lines)(re, im, from, lines, h, 1, 0, 1);
+    PAIRS(TYPED(adjoint_pack_pair))
     for (int64_t g = 0; g < lines; g++) {
-        const ELEMENT first = from.re[g * from.across], last = from.re[h * from.step + g * from.across];
+        const ELEMENT first = re[g], last = from.re[h * from.step + g * from.across];
         re[g] = first + last;
         im[g] = first - last;
-    }
-    for (int64_t k = 1; 2 * k <= h; k++) {
-        const ELEMENT c = plan->turn_re[k], s = plan->turn_im[k];
-        ELEMENT *a_re = re + k * lines, *a_im = im + k * lines, *b_re = re + (h - k) * lines, *b_im = im + (h - k) * lines;
-        for (int64_t g = 0; g < lines; g++) {
-            const int64_t low = k * from.step + g * from.across, high = (h - k) * from.step + g * from.across;
-            const ELEMENT even_re = from.re[low] + from.re[high], even_im = from.im[low] - from.im[high];
-            const ELEMENT less_re = from.re[low] - from.re[high], less_im = from.im[low] + from.im[high];
-            const ELEMENT odd_re = TYPED(adjoint_next_term)(less_re, c, -(less_im * s));
-            const ELEMENT odd_im = TYPED(adjoint_next_term)(less_im, c, less_re * s);
-            a_re[g] = share * (even_re - odd_im);
-            a_im[g] = share * (even_im + odd_re);
-            b_re[g] = share * (even_re + odd_im);
-            b_im[g] = share * (odd_re - even_im);
-        }
     }
 }
 
@@ -762,7 +796,7 @@ static void TYPED(adjoint_transform_half)(
    doubled   for kinds 2 and 3, see there
    root      the power of 1 / sqrt(n) by which the result is multiplied: 0, 1 or 2
    together  how many lines are transformed together
-   units     among which the groups of so many lines are shared; each has `room` numbers of `work` */
+   units     among which the groups of so many lines are shared; for each there are `room` numbers of `work` */
 static void TYPED(adjoint_fourier_batch)(
     const void *x, void *out, ELEMENT *table, ELEMENT *work, int64_t kind, int64_t doubled, int64_t root, int64_t n, int64_t size,
     int64_t m, int64_t rows, int64_t outer, int64_t inner, int64_t together, int64_t units, int64_t room, int64_t begin, int64_t end) {
@@ -784,7 +818,7 @@ static void TYPED(adjoint_fourier_batch)(
                                                 parts * (inner > 1 ? 1 : length)};
             struct TYPED(adjoint_lines) to = {target, out_parts == 2 ? target + 1 : NULL, out_parts * inner,
                                               out_parts * (inner > 1 ? 1 : out_length)};
-            ELEMENT *memory = work + unit * room;
+            ELEMENT *memory = work + begin * room; /* that of the first unit of this range: the others of the range come after it */
             if (kind == 2) {
                 TYPED(adjoint_transform_real)(&plan, from, to, lines, scale, doubled, memory);
             } else if (kind == 3) {
@@ -806,6 +840,7 @@ static void TYPED(adjoint_fourier_batch)(
 
 #undef PASS_PARAMETERS
 #undef PLACES
+#undef PAIRS
 #undef ROUNDS
 #undef BOTH
 #undef ROOT
