@@ -380,6 +380,21 @@ static void TYPED(adjoint_write_lines)(
         }
         return;
     }
+    if (together && lines > 1 && to.across > to.step && to.step == 2) {
+        ELEMENT *target = to.re < to.im ? to.re : to.im;
+        const ELEMENT *even = to.re < to.im ? re : im, *odd = to.re < to.im ? im : re;
+        for (int64_t g = 0; g < lines; g++) {
+            for (int64_t j = first; j < last; j++) {
+                ELEMENT *restrict pairs = target + 2 * j + g * to.across;
+                const int64_t column = (j - first) * lines + g;
+                for (int64_t i = 0; i < rows; i++) {
+                    pairs[2 * i * stride] = scale * even[i * columns + column];
+                    pairs[2 * i * stride + 1] = scale * odd[i * columns + column];
+                }
+            }
+        }
+        return;
+    }
     for (int part = 0; part < 2; part++) {
         ELEMENT *target = part ? to.im : to.re;
         const ELEMENT *source = part ? im : re;
@@ -393,6 +408,10 @@ static void TYPED(adjoint_write_lines)(
             }
         } else {
             for (int64_t i = 0; i < rows; i++) {
+                if (lines == 1) {
+                    TYPED(adjoint_copy_line)(target + (i * stride + first) * to.step, to.step, source + i * columns, 1, columns, scale);
+                    continue;
+                }
                 for (int64_t j = first; j < last; j++) {
                     TYPED(adjoint_copy_line)(target + (i * stride + j) * to.step, to.across, source + i * columns + (j - first) * lines, 1,
                                              lines, scale);
