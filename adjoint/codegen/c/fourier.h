@@ -98,6 +98,11 @@ struct TYPED(adjoint_fourier) {
 #else
 #define NEIGHBOURS
 #endif
+#if defined(__GNUC__)
+#define COPIED __attribute__((always_inline)) /* `turned` is a constant of each copy */
+#else
+#define COPIED
+#endif
 /* The root of output j. */
 #define ROOT(j) const ELEMENT c##j = turned ? w_re[turn * p * j] : 1, s##j = turned ? w_im[turn * p * j] : 0;
 /* Input j. */
@@ -174,7 +179,7 @@ static inline ELEMENT TYPED(adjoint_two_terms)(ELEMENT a, ELEMENT x, ELEMENT b, 
     return TYPED(adjoint_next_term)(b, y, TYPED(adjoint_next_term)(a, x, sum));
 }
 
-static inline void TYPED(adjoint_pass_5)(PASS_PARAMETERS) {
+static inline COPIED void TYPED(adjoint_pass_5)(PASS_PARAMETERS) {
     const ELEMENT cosine1 = (ELEMENT)0.30901699437494742410, sine1 = (ELEMENT)0.95105651629515357212;
     const ELEMENT cosine2 = (ELEMENT)-0.80901699437494742410, sine2 = (ELEMENT)0.58778525229247312917;
     const int64_t apart = rest * run;
@@ -858,6 +863,7 @@ static void TYPED(adjoint_fourier_batch)(
 }
 
 #undef PASS_PARAMETERS
+#undef COPIED
 #undef PLACES
 #undef PAIRS
 #undef ROUNDS
