@@ -96,6 +96,7 @@ OTHERS = {
                "f.searchsorted(ascending, x)", "f.bincount(label_of_x)", "f.one_hot(label, 10)"),
     "sets": ("f.unique(i)", "f.nonzero(b)", "f.masked_select(x, b)"),
     "filling and conversion": ("f.zeros_like(x)", "f.ones_like(x)", "x.int()", "x.double()", "x.half()", "b.float()", "j.float()"),
+    "Fourier transforms": ("f.rfft(x)", "f.fft(z)", "f.fft(lines)", "f.ifft(z)", "f.fft2(plane)", "f.rfft2(m)", "f.irfft(z)"),
     "special functions": ("f.i0(x)", "f.i0e(x)", "f.i1(x)", "f.igamma(p, above)", "f.polygamma(1, p)", "f.nextafter(x, y)"),
 }
 """Operators whose gradient does not exist, is 0, or is not measured, by subject."""
@@ -118,6 +119,9 @@ def operands(n: int) -> dict[str, np.ndarray[Any, Any]]:
     def uniform(low: float, high: float) -> np.ndarray[Any, Any]:
         return generator.uniform(low, high, n).astype(np.float32)
 
+    def complex_numbers(*shape: int) -> np.ndarray[Any, Any]:
+        return drawn(*shape) + np.complex64(1j) * drawn(*shape)
+
     x, y, m = drawn(n), drawn(n), drawn(side, side)
     few = n // 100
     return {
@@ -126,6 +130,7 @@ def operands(n: int) -> dict[str, np.ndarray[Any, Any]]:
         "m_2": drawn(side, side), "row": drawn(side), "column": drawn(side, 1), "t": drawn(n // 250, 25, 10), "short": drawn(few, 100),
         "image": drawn(-(-n // 1600), 16, 10, 10), "weight": drawn(100, 100), "rows": between(0, side, side), "label": between(0, 10, few),
         "label_of_x": between(0, 10), "label_of_m": between(0, 10, side), "b": x > 0, "c": y > 0, "ascending": np.sort(y)[:1000].copy(),
+        "z": complex_numbers(n), "plane": complex_numbers(side, side), "lines": complex_numbers(few, 100),
         "j": between(-50, 50).astype(np.int32), "k": between(1, 9).astype(np.int32),
     }
 
@@ -145,6 +150,7 @@ def torch_cases(only: str, sizes: Sequence[int]) -> Cases:
         "unique": lambda i: torch.unique(i, return_inverse=True),
         "sort": lambda m: torch.sort(m, stable=True), "argsort": lambda m: torch.argsort(m, stable=True),
         "segment_sum": lambda x, of, count: x.new_zeros(count, *x.shape[1:]).index_add_(0, of, x),
+        **{name: getattr(torch.fft, name) for name in ("fft", "ifft", "rfft", "irfft", "fft2", "rfft2")},
         "norm": lambda x, order=2, axis=None: torch.linalg.vector_norm(x, order, axis),
     }
     modules = (torch.nn.functional, torch, torch.special)
