@@ -83,7 +83,7 @@ def complex_log1p(x: Array) -> Array:
     """Return log(1 + x), accurate near 0, where NumPy's own is not."""
     a, b = x.real, x.imag
     near = np.log1p(a * (2 + a) + b * b) / 2
-    found = np.log(complex_number(1 + a, b))
+    found: Array = np.log(complex_number(1 + a, b))
     return complex_number(np.where((np.abs(a) < 0.5) & (np.abs(b) < 0.5), near, found.real), found.imag)
 
 
