@@ -177,7 +177,7 @@ be assigned, since the body may change it later; nor can a tensor be put into a 
 A Cell that the body itself makes can keep Python values, Cells and Parameters only.
 """, TypeError)
 
-KEPT = "assign a tensor, a number or a tuple of these; or return it"
+KEPT = "assign a tensor, a number, or a tuple, a list or a dict of these that the function makes; or return it"
 """The advice for a value that a graph cannot store in an attribute or a name."""
 
 REGISTERED_INSIDE = _mistake("E210", "a hook is registered on something that outlives the graph", """

@@ -360,6 +360,38 @@ class World(Protocol):
         """
         ...
 
+    def found_in(self, place: Any, value: Any) -> None:
+        """Record that the user's code has found a value in an attribute or a name from outside of the function: a change of a list or dict
+        there may be one that the graph can repeat.
+
+        place  the attribute or name
+        """
+        ...
+
+    def change(self, container: Any) -> None:
+        """Prepare for the user's code to change a list, a dict or another container: if the graph has stored it in an attribute or a name
+        from outside, the graph will change it there when it runs.
+        """
+        ...
+
+    def want(self, container: Any, before: Any, after: Any) -> None:
+        """Record that the user's code changes a list, a dict or another container from outside of the function, which is a constant of this
+        graph: another graph may change it each time it runs.
+
+        before, after  a copy of its contents before the first change, and after the last
+        """
+        ...
+
+    def refresh(self, container: Any) -> None:
+        """Prepare for the user's code to read a list, a dict or another container: if the graph has stored it in an attribute or a name
+        from outside, where other code may have changed it, the graph reads it again when it runs.
+        """
+        ...
+
+    def catch_up(self) -> None:
+        """Add the nodes for changes that the user's code has made just now, before these are undone or the region ends."""
+        ...
+
     def refuse_write(self, place: Any) -> None:
         """Record that the user's code changes something from outside of the function in a way that the graph cannot repeat when it runs,
         such as deleting an attribute.

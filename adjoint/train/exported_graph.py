@@ -23,7 +23,7 @@ from adjoint.ir.ops.host import Apply, Observe
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.types import F16, F32, TensorType, tensor
 from adjoint.passes.rebuild import Known, Rewriter, became
-from adjoint.runtime.graphs.graph import Graph, HookCall, StateAccess
+from adjoint.runtime.graphs.graph import ContentsChange, Graph, HookCall, StateAccess
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["ExportedGraph", "stored_as_halves", "without_hooks"]
@@ -63,6 +63,9 @@ class ExportedGraph(Rewriter):
                                         help="change its gradient in the step itself, before the optimiser gets it")
         host = self._graph.hosts.get(node.op.symbol) if isinstance(node.op, Apply) else None
         operands = [became(atom, known) for atom in node.operands]
+        if isinstance(host, ContentsChange):
+            raise NOT_STANDALONE.at(node.loc, "a list or dict that is kept outside of the function is changed, which C does not have",
+                                    help="assign a new one, or a tuple")
         if isinstance(host, StateAccess):
             symbols = self._of(node, host)
             for symbol, operand in zip(symbols, operands, strict=False):

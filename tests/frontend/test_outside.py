@@ -213,8 +213,8 @@ def container(change: Callable[[Any], Any], start: Any, what: str) -> None:
 
 
 for change, start in [
-    (lambda a: a.append(1), [1]), (lambda a: a.reverse(), [1, 2]), (lambda a: list.sort(a), [2, 1]), (lambda a: a.pop(), [1]),
-    (lambda a: operator.setitem(a, 0, 3), [1]), (lambda a: operator.iadd(a, [2]), [1]), (lambda a: heapq.heappush(a, 0), [1]),
+    (lambda a: a.append(1), [1]), (lambda a: list.sort(a), [2, 1]), (lambda a: a.pop(), [1]),
+    (lambda a: operator.setitem(a, 0, [3]), [1]), (lambda a: operator.iadd(a, [2]), [1]), (lambda a: heapq.heappush(a, 0), [1]),
     (lambda a: bisect.insort(a, 0), [1]), (lambda a: a.extend(x for x in (1, 2)), [1]), (lambda a: a[1].append(2), [0, [1]]),
     (lambda a: [row.append(0) for row in a], [[1]]), (lambda a: [row.append(0) for _, row in enumerate(a)], [[1]]),
     (lambda a: next(iter(a)).append(0), [[1]]), (lambda a: list(a)[0].append(0), [[1]]), (lambda a: a[:][0].append(0), [[1]]),  # noqa: RUF015
@@ -226,7 +226,7 @@ for change, start in [
     container(change, start, "a list from outside the function is changed")
 for change, start in [
     (lambda a: a.update(b=1), {}), (lambda a: a.setdefault("b", 1), {}), (lambda a: operator.delitem(a, "b"), {"b": 1}),
-    (lambda a: dict.__setitem__(a, "b", 2), {"b": 1}), (lambda a: [inner.clear() for inner in a.values()], {"b": {"c": 1}}),
+    (lambda a: dict.__setitem__(a, "b", "2"), {"b": 1}), (lambda a: [inner.clear() for inner in a.values()], {"b": {"c": 1}}),
     (lambda a: a.get("b").popitem(), {"b": {"c": 1}}), (lambda a: [inner.update(d=1) for _, inner in a.items()], {"b": {}}),
 ]:
     container(change, start, "a dict from outside the function is changed")
@@ -300,9 +300,9 @@ def in_a_post_init() -> Made:
 
 # -- names ------------------------------------------------------------------------------------------------------------------------
 @changes("a list from outside the function is changed")
-def global_list_reversed() -> Made:
+def global_list_sorted() -> Made:
     def body(x):
-        LIST.reverse()  # here
+        LIST.sort(key=lambda n: -n)  # here
         return x, LIST
 
     return body, lambda: LIST
@@ -312,10 +312,10 @@ def global_list_reversed() -> Made:
 def in_a_branch_that_a_tensor_decides() -> Made:
     def body(x):
         if x.sum() > 0:
-            TABLE["rate"] = 3.0  # here
+            TABLE["rates"] = 3.0  # here
         else:
-            TABLE["rate"] = 3.0
-        return x * TABLE["rate"]
+            TABLE["rates"] = 3.0
+        return x * TABLE["rates"]
 
     return body, lambda: TABLE
 

@@ -355,7 +355,7 @@ def test_what_cannot_be_kept_is_an_error_at_its_line() -> None:
 
         def construct(self, x):
             self.n += 1
-            self.seen = [x, x * 2]
+            self.seen = {x, x * 2}
             return x
 
     net = Listing()

@@ -552,7 +552,7 @@ class AlternatesByState(nn.Cell):
         return x * 3
 
 
-@program(f32(1.0, -2.0), wrt=0, features="attributes written", refused="E217")
+@program(f32(1.0, -2.0), wrt=0, features="attributes written")
 class RemembersChoice(nn.Cell):
     """A Python value of the cell, set in each call to the same, and read again."""
 

@@ -96,7 +96,7 @@ class PythonCalls:
                 self.objects.used(function)
             self._check_arguments(function, owner, args, kwargs)
         target = (owner, *args) if owner is not None and not isinstance(owner, types.ModuleType) else args
-        if name in MUTATORS and target:
+        if target and (name in MUTATORS or (name == "__init__" and isinstance(target[0], CONTAINERS))):
             self.objects.touched(target[0])
         elif name in ("__setattr__", "__delattr__") and len(target) > 1:
             self.objects.touched_once(AttributePlace(target[0], target[1]))
@@ -246,6 +246,7 @@ class PythonCalls:
                 for item in x if isinstance(x, (list, tuple)) else ():
                     self.objects.check_key(item, self.world.loc)
             if purity.changes_arguments(function) and isinstance(x, CONTAINERS):
+                self.world.change(x)
                 self.objects.journal.touch(ContentsPlace(x))
         if isinstance(kwargs.get("out"), CONTAINERS):
             self.objects.journal.touch(ContentsPlace(kwargs["out"]))

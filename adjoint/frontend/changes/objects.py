@@ -84,6 +84,7 @@ class Objects:
         """
         if isinstance(x, CONTAINERS):
             x = self.workspace.original(x)
+            self.world.refresh(x)
             if not self.journal.has_made(x):
                 self.world.read_contents(x)
         elif isinstance(x, _VIEWS):
@@ -173,6 +174,7 @@ class Objects:
         """
         if isinstance(container, CONTAINERS):
             self.aliases.write(container)
+            self.world.change(container)
             self.journal.touch(ContentsPlace(container))
             return
         place = self.world.place(container)

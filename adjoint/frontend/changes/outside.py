@@ -91,6 +91,7 @@ class Outside:
         if type(x) in LEAVES or self._journal.has_made(x):
             return x
         if self.holds(holder) or any(vars(kind).get(name) is x for kind in type(holder).__mro__):
+            self._world.found_in(AttributePlace(holder, name), x)
             self.found(x)
         return x
 
@@ -176,6 +177,8 @@ class Outside:
         changed = [(place, before, loc, isinstance(place, _PLACES) and not self._is_given(place) and is_late(after))
                    for place, before, loc in touched if not _is_left(place, before, after := place.get())]
         for place, before, *_ in reversed(changed):
+            if isinstance(place, ContentsPlace):
+                self._world.want(place.container, before, place.get())
             place.set(before)
         # An attribute says more in a message than the cells that hold it.
         for place, _, loc, late in sorted(changed, key=lambda entry: not isinstance(entry[0], _PLACES)):
@@ -255,8 +258,8 @@ class Outside:
     def _remedy(self, place: MutablePlace) -> str:
         match place:
             case AttributePlace(holder=holder, name=name) if self._world.is_cell(holder):
-                return (f"assign a tensor, a number, a string or a tuple of these, which `self.{name} = ..` writes at each call; "
-                        "or change it outside the function")
+                return (f"assign a tensor, a number, a string, or a tuple, a list or a dict of these, which `self.{name} = ..` writes at "
+                        "each call; or change it outside the function")
             case ContentsPlace():
                 return "change a copy, and return that"
             case _:

@@ -354,6 +354,7 @@ class Branching:
         except Unreachable:
             dead = True
         finally:
+            self.world.catch_up()
             changes = self.journal.close()
             builder = self.world.close()
         return Branch(builder, changes, result, dead, loc)

@@ -240,6 +240,7 @@ class Looping(Branching):
         except Unreachable:
             outcome = Outcome(BREAK)
         finally:
+            self.world.catch_up()
             changes = self.journal.close()
             builder = self.world.close()
         return _Round(builder, changes, outcome)
@@ -420,6 +421,7 @@ class Looping(Branching):
                 ended = self.branch(lambda: False)
                 condition = self._condition(self.merged(running, inner, ended, lambda branch: False))
         finally:
+            self.world.catch_up()
             changes = self.journal.close()
             builder = self.world.close()
         if any(_differs(place, state, after) for place, _, after in changes.values()):

@@ -124,6 +124,10 @@ class StateAccess(LibraryCall):
         self.number, self.bound, self.place = number, bound, place
 
 
+class ContentsChange(LibraryCall):
+    """Changes a list or dict that an attribute or variable holds, when a graph runs."""
+
+
 def living(reference: Callable[[], Cell | None]) -> Cell:
     """Return the cell that a weak reference refers to; RuntimeError if it has been freed."""
     cell = reference()

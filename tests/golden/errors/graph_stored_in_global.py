@@ -1,4 +1,6 @@
-"""A list of tensors kept in a global name."""
+"""A deque of tensors kept in a global name."""
+
+from collections import deque
 
 import adjoint
 from adjoint import Tensor
@@ -10,8 +12,8 @@ last = None
 @adjoint.jit
 def f(x):
     global last
-    last = [x * 2]
-    return last
+    last = deque([x * 2])
+    return x
 
 
 f(Tensor([1.0, 2.0]))

@@ -1,4 +1,4 @@
-"""A list of tensors kept on self."""
+"""A set of tensors kept on self."""
 
 import adjoint
 from adjoint import Tensor, nn
@@ -6,7 +6,7 @@ from adjoint import Tensor, nn
 
 class Net(nn.Cell):
     def construct(self, x):
-        self.last = [x * 2]
+        self.last = {x * 2}
         return x
 
 

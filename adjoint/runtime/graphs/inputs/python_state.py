@@ -1,11 +1,12 @@
 """Python state that a graph reads and writes when it runs: an attribute, a global variable, a variable of an enclosing function.
 
-The graph is made for the *pattern* of the value in such a place: slots for plain tensors, ints and floats, alone or in tuples, and
-constants for the rest.  A run fills the slots with the contents of the present value.
+The graph is made for the *pattern* of the value in such a place: slots for plain tensors, ints and floats, alone or in tuples, lists and
+dicts, and constants for the rest.  A run fills the slots with the contents of the present value.
 """
 
 from __future__ import annotations
 
+import collections
 import functools
 import math
 import struct
@@ -29,16 +30,19 @@ from adjoint.runtime.memory.machine import ffi, machine
 from adjoint.runtime.process.epoch import epoch
 from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.parameter import Parameter, ParameterTuple
-from adjoint.runtime.tensor.structure import like, mapped
+from adjoint.runtime.tensor.structure import items, keys, like, mapped
 from adjoint.runtime.tensor.tensor import Tensor, wrap
 
 __all__ = [
-    "NumberSlot", "can_hold", "get_of", "is_plain", "living_holder", "number_getter", "number_pattern", "number_putter", "number_slot",
-    "pattern_key", "pattern_of", "put_of", "reader", "stand_in", "writer",
+    "STORABLE", "NumberSlot", "can_hold", "get_of", "is_plain", "living_holder", "number_getter", "number_pattern", "number_putter",
+    "number_slot", "pattern_key", "pattern_of", "put_of", "reader", "stand_in", "writer",
 ]
 
 _SMALL, _LARGE = 2**31, 2**53
 """Limits of the size of an int input: with a known limit, sums and products need no check of overflow."""
+
+STORABLE = frozenset({list, dict, collections.OrderedDict})
+"""The classes of the containers that a graph can store in a place, and go on changing there."""
 
 _DTYPES = {"int": I64, "float": F64, "bool": BOOL}
 
@@ -67,12 +71,16 @@ def number_slot(category: str, bound: int = _LARGE) -> NumberSlot:
 
 def pattern_of(value: Any) -> tuple[Any, list[Any]]:
     """Return the pattern of a value (its structure with slots for tensors and numbers), and the contents of the slots, in order."""
-    return outlined(value, _slot) if _is_of_tuples(value) else (value, [])
+    return outlined(value, _slot) if _is_taken_apart(value) else (value, [])
 
 
-def _is_of_tuples(value: Any) -> bool:
-    """Return False if the value holds containers that can be changed in place; such containers are constants, compared item by item."""
-    return all(map(_is_of_tuples, value)) if isinstance(value, tuple) else not isinstance(value, (list, dict, set, slice))
+def _is_taken_apart(value: Any) -> bool:
+    """Return False if the value holds containers other than tuples, lists and dicts; such containers are constants, compared item by
+    item.
+    """
+    if isinstance(value, tuple) or type(value) in STORABLE:
+        return all(map(_is_taken_apart, items(value) or ()))
+    return not isinstance(value, (list, dict, set, slice, collections.deque))
 
 
 def _slot(leaf: Any) -> OutlineSlot | None:
@@ -144,9 +152,11 @@ def _take(pattern: Any, value: Any, found: list[Tensor]) -> bool:
         if fits:
             found.append(value)
         return fits
-    if isinstance(pattern, tuple):
+    if isinstance(pattern, tuple) or type(pattern) in STORABLE:
         alike = type(value) is type(pattern) and len(value) == len(pattern)
-        return alike and all(_take(part, held, found) for part, held in zip(pattern, value, strict=True))
+        if alike and isinstance(pattern, dict):
+            alike = keys(value) == keys(pattern)
+        return alike and all(_take(part, held, found) for part, held in zip(items(pattern) or (), items(value) or (), strict=True))
     return key(pattern) == key(value)
 
 
@@ -191,7 +201,8 @@ def stand_in(pattern: Any) -> Any:
         return {"int": 0, "float": 0.0, "bool": False}[pattern.category]
     if isinstance(pattern, OutlineSlot):
         return zeros(pattern.type)
-    return like(pattern, [stand_in(part) for part in pattern]) if isinstance(pattern, tuple) else pattern
+    is_nested = isinstance(pattern, tuple) or type(pattern) in STORABLE
+    return like(pattern, [stand_in(part) for part in items(pattern) or ()]) if is_nested else pattern
 
 
 # -- how a run reads and writes a place --------------------------------------------------------------------------------------

@@ -108,6 +108,7 @@ class Hosts:
         results  the types of these tensors
         text     describes the call in the text of the IR; its name by default
         """
+        self._regions.catch_up()
         self._regions.user_code += 1
         self.user_code_inside = self.user_code_inside or self._journal.is_open
         on_tensors, leaves = _on_tensors(function, values)

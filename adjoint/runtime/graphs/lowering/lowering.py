@@ -336,7 +336,7 @@ class Lowering:
         operations = Operations(regions, symbols, values, cuts, made, assumptions, frontend.aliases, frontend.journal)
         hooks = ValueHooks(regions, symbols, values, hosts, frontend.as_python)
         python = self.python = PythonState(
-            regions, values, hosts, guards, frontend.journal, frontend.workspace, assumptions.state, assumptions.begun)
+            regions, values, hosts, guards, frontend.journal, frontend.workspace, frontend.outside, assumptions.state, assumptions.begun)
         reads = self._reads = Reads(guards, symbols, frontend.journal, python)
         objects = self._objects = PythonObjects(regions, made, guards)
         instances = LibraryInstances(owner, regions, values, hosts, operations, made, reads, frontend)
@@ -439,7 +439,8 @@ class Lowering:
         except NumberNeeded as needed:
             # Within the region of a gradient, nodes depend on its parameters: then the graph is left empty, and cannot run in parts.
             result, nodes = None, needed.nodes if {*free_values(needed.nodes, ())} <= {*params} else ()
-        pattern = Returned(self.frontend, self._objects, self._made, self._reads).taken(result)
+        regions.catch_up()
+        pattern = Returned(self.frontend, self._objects, self._made, self._reads, self.python).taken(result)
         outline, found = outlined(pattern, value_slot)
         if nodes is None:
             written = tuple(i for i, (x, param) in enumerate(zip(leaves, params, strict=True)) if x.atom is not param)

@@ -15,24 +15,26 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from adjoint.frontend.changes.journal import AttributePlace, CellPlace, ItemPlace, Journal, OutsidePlace
+from adjoint.frontend.changes.journal import AttributePlace, CellPlace, ContentsPlace, ItemPlace, Journal, MutablePlace, OutsidePlace
+from adjoint.frontend.changes.outside import Outside
 from adjoint.frontend.changes.workspace import Workspace
 from adjoint.frontend.values.text import RunTimeText
 from adjoint.ir.core import symbol_like
 from adjoint.ir.ops.host import Apply, NumberAccess
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.cells.kept_attributes import KeptAttributes
-from adjoint.runtime.graphs.graph import StateAccess
+from adjoint.runtime.graphs.graph import ContentsChange, StateAccess
 from adjoint.runtime.graphs.guards.constants import is_rooted
 from adjoint.runtime.graphs.guards.guards import Guards
 from adjoint.runtime.graphs.guards.places import Attribute, ClosureVariable, Global, Place, named
 from adjoint.runtime.graphs.guards.references import reference
-from adjoint.runtime.graphs.inputs.outline import OutlineSlot, filled, outlined, slots_of
+from adjoint.runtime.graphs.inputs.outline import OutlineSlot, Remade, filled, outline_key, outlined, slots_of
 from adjoint.runtime.graphs.inputs.python_state import (
+    STORABLE,
     NumberSlot,
     can_hold,
     get_of,
@@ -50,12 +52,14 @@ from adjoint.runtime.graphs.inputs.python_state import (
     writer,
 )
 from adjoint.runtime.graphs.lock import lowering_lock
-from adjoint.runtime.graphs.lowering.categories import DYNAMIC, tensor_slot
+from adjoint.runtime.graphs.lowering.categories import DYNAMIC, NUMBERS, tensor_slot
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor
 from adjoint.runtime.graphs.lowering.hosts import Hosts
 from adjoint.runtime.graphs.lowering.regions import Regions
+from adjoint.runtime.graphs.lowering.stored_containers import Change, StoredContainers, containers_in
 from adjoint.runtime.graphs.lowering.values import Values
 from adjoint.runtime.tensor.parameter import Parameter
+from adjoint.runtime.tensor.structure import items
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Begun", "PythonState", "guarded"]
@@ -69,14 +73,16 @@ class PythonState:
     regions, values, hosts, guards  the parts of the `Lowering` that it uses
     journal    records what parsed code changes
     workspace  keeps what parsed code writes to places
+    outside    knows the objects that existed before
     loaded     the places whose numbers and tensors are values of the graph
     begun      the contents of places at the beginning of a call, if these differ from the present ones
     """
 
     def __init__(self, regions: Regions, values: Values, hosts: Hosts, guards: Guards, journal: Journal, workspace: Workspace,
-                 loaded: Sequence[OutsidePlace], begun: Begun | None):
+                 outside: Outside, loaded: Sequence[OutsidePlace], begun: Begun | None):
         self._regions, self._values, self._hosts, self._guards = regions, values, hosts, guards
-        self._journal, self._workspace, self._begun = journal, workspace, begun
+        self._journal, self._workspace, self._outside, self._begun = journal, workspace, outside, begun
+        self.containers = StoredContainers(regions, journal, _structure)
         self._kept = KeptAttributes()
         self.loaded = {place.key: place.over(workspace) for place in loaded}
         self._written: dict[tuple[Any, ...], OutsidePlace] = {}
@@ -101,15 +107,22 @@ class PythonState:
         for place in self.loaded.values():
             value = self._remember(place)
             self._guards.of_pattern(guarded(place), pattern_key, value)
-            self._load(place, pattern_of(value)[0], place.set)
+            self._load(place, pattern_of(value)[0], functools.partial(self._loaded, place))
+
+    def _loaded(self, place: OutsidePlace, value: Any) -> Any:
+        place.set(value)
+        self.containers.begin(place, value)
+        return value
 
     # -- writing ----------------------------------------------------------------------------------------------------------
     def can_write(self, value: Any) -> bool:
         """Return True if a graph can write this value to an attribute or variable when it runs: tensors, numbers and constants, alone or in
-        tuples.
+        tuples, or in lists and dicts that parsed code has made.
         """
-        if isinstance(value, tuple):
-            return all(map(self.can_write, value))
+        if type(value) in STORABLE and self.containers.route(value) is None and self._outside.holds(value):
+            return False
+        if isinstance(value, tuple) or type(value) in STORABLE:
+            return all(map(self.can_write, items(value) or ()))
         if isinstance(value, (*DYNAMIC, RunTimeText)):
             return not isinstance(value, Parameter)
         return is_rooted(value)
@@ -147,11 +160,12 @@ class PythonState:
         else:
             self._own.add(place.key)
         label, put = _label(place), put_of(place.over(None))
-        outline, leaves = outlined(value, tensor_slot)
+        outline, leaves = outlined(self.containers.pattern(value), tensor_slot)
         is_number = isinstance(outline, OutlineSlot) and outline.category in ("int", "float")
         number = number_putter(place.over(None), self._guards, put) if is_number else None
         self._hosts.library_call(functools.partial(StateAccess, number=number, place=place.key), f"{label}.write", writer(outline, put),
-                                 leaves, (), f"{label} = ..", _kind_of_access(slots_of(outline)))
+                                 leaves, (), f"{label} = ..", _kind_of_access(value, slots_of(outline)))
+        self.containers.hold(place, value)
         self._regions.has_effect = True
         self._written[place.key] = place
         self._since[place.key] = value, self._regions.user_code
@@ -161,11 +175,46 @@ class PythonState:
         """Record that parsed code (the user's code of the graph) changes an attribute or variable in a way that the graph cannot repeat."""
         self._refused.add(place.key)
 
-    def is_written(self, place: OutsidePlace) -> bool:
-        """Return True if the graph itself, each time it runs, makes all changes of an attribute or variable that its code makes."""
+    def is_written(self, place: MutablePlace) -> bool:
+        """Return True if the graph itself, each time it runs, makes all changes of an attribute, a variable or a container that its code
+        makes.
+        """
+        if isinstance(place, ContentsPlace):
+            return self.containers.repeats(place)
         return place.key in self._written and place.key not in self._refused
 
+    def change(self, container: Any) -> None:
+        """Prepare for parsed code to change a list or dict, so that the graph changes the one that it has stored, too."""
+        self.refresh(container)
+        self.containers.change(container, self._change)
+
+    def _change(self, change: Change) -> None:
+        """Add a node that changes a list or dict in an attribute or variable."""
+        place, steps = change.route
+        if not (is_plain(place) and all(map(self._is_storable, _values_of(change.parts)))):
+            self._refused.add(place.key)
+            return
+        label = "".join([_label(place), *(f"[{step!r}]" for step in steps)])
+        outline, leaves = outlined(change.parts, tensor_slot)
+        self._hosts.library_call(ContentsChange, f"{_label(place)}.change", writer(outline, change.maker()), leaves, (),
+                                 f"{label} changes")
+        self._regions.has_effect = True
+
+    def _is_storable(self, part: Any) -> bool:
+        """Return True if the graph can put a value into a list or dict, in which new lists and dicts are `Remade`."""
+        if isinstance(part, Remade):
+            return all(map(self._is_storable, _values_of(part.parts)))
+        return all(map(self._is_storable, part)) if isinstance(part, tuple) else self.can_write(part)
+
     # -- reading ----------------------------------------------------------------------------------------------------------
+    def refresh(self, container: Any) -> None:
+        """Prepare for parsed code to read a list or dict: if the graph has stored it, and user's code may have changed it since, the graph
+        reads it again.
+        """
+        route = self.containers.route(container)
+        if route is not None:
+            self._refresh(route.place)
+
     def read(self, key: tuple[Any, ...]) -> bool:
         """Prepare for parsed code (the user's code of the graph) to read an attribute or variable, given by its key; call it before the
         read.
@@ -189,27 +238,40 @@ class PythonState:
         """
         held = place.get()
         pattern, found = outlined(held, _symbolic)
-        if not found or not _is_of_tuples(held):
+        if not found or _holds_text(held):
             return
         known, since = self._since.get(place.key, (None, 0))
         # The value differs from the one that was put there: values of several paths have been merged.
         is_current = since == self._regions.user_code if known is held else not self._regions.user_code
         if is_current and all(self._regions.is_open(x.home) or self._regions.is_of_cell(x.home) for x in found):
             return
-        self._load(place, pattern, lambda value: self._journal.write(place, value), again=True)
+        self._load(place, pattern, functools.partial(self._reload, place, held), again=True)
 
-    def _load(self, place: OutsidePlace, pattern: Any, put: Callable[[Any], None], again: bool = False) -> None:
+    def _reload(self, place: OutsidePlace, held: Any, value: Any) -> Any:
+        """Let parsed code find in a place what the graph has read again; containers keep their identity.  Return what it finds.
+
+        held   what it has found there so far
+        value  what was read
+        """
+        renewed = self.containers.renewed(held, value)
+        if renewed is not held:
+            self._journal.write(place, renewed)
+        return renewed
+
+    def _load(self, place: OutsidePlace, pattern: Any, put: Callable[[Any], Any], again: bool = False) -> None:
         """Add a node that reads an attribute or variable each time the graph runs.  From now on parsed code (the user's code of the graph)
         finds the node's results there.
 
-        pattern  the structure of the value, with slots for tensors and numbers; if it has no slots, nothing is done
+        pattern  the structure of the value, with slots for tensors and numbers; if it has neither slots nor lists or dicts, nothing is done
         put      called once with the structure, its slots filled with the node's results; it stores this where parsed code looks, not in
-            the user's object
+            the user's object, and returns what is there then
         again    True for a further read of a place, which the running graph itself may have written (`_refresh`): then a gradient may flow
             through the read, if a tape records the call
         """
         slots = slots_of(pattern)
         if not slots:
+            if any(containers_in(pattern)):
+                put(filled(pattern, ()))
             return
         label, get = _label(place), get_of(place.over(None))
         contents = reader(pattern, label)
@@ -221,15 +283,13 @@ class PythonState:
         access = functools.partial(StateAccess, place=place.key) if wanted is None else functools.partial(
             StateAccess, number=number_getter(place.over(None), wanted, get, contents), bound=wanted.bound or math.inf, place=place.key)
         results = self._hosts.library_call(None if again else access, f"{label}.read", read, (),
-                                           [slot.type for slot in slots], label, Apply if again else _kind_of_access(slots))
+                                           [slot.type for slot in slots], label, Apply if again else _kind_of_access(pattern, slots))
         for result in results:
             result.hint = symbol_like(label.rpartition(".")[2], "x")
         values = self._values
         leaves = [values.number(slot.category, value, slot.bound or None) if isinstance(slot, NumberSlot) else values.tensor(value)
                   for slot, value in zip(slots, results, strict=True)]
-        held = filled(pattern, leaves)
-        put(held)
-        self._since[place.key] = held, self._regions.user_code
+        self._since[place.key] = put(filled(pattern, leaves)), self._regions.user_code
 
     # -- the end ----------------------------------------------------------------------------------------------------------
     def _remember(self, place: OutsidePlace) -> Any:
@@ -242,6 +302,7 @@ class PythonState:
     def end(self) -> None:
         """Take back the values that were put into the user's objects for unparsed code (code of the library, which runs as it is)."""
         self._kept.end()
+        self._regions.due = None
         self._workspace.withdraw()
         lowering_lock.hide()
 
@@ -250,8 +311,10 @@ class PythonState:
         """Return the attributes and variables that parsed code (the user's code of the graph) read and wrote as constants, although they
         hold numbers or tensors.  The next attempt to make the graph reads them each time it runs.
         """
-        return [place.over(None) for key, place in self._written.items()
-                if key in self._read and key not in self.loaded and slots_of(pattern_of(self._before[key][1].value)[0])]
+        differ = [place for key, place in self._written.items()
+                  if key in self._read and slots_of(pattern_of(self._before[key][1].value)[0])]
+        changed = [place for place in self.containers.wanted.values() if is_plain(place)]
+        return [place.over(None) for place in (*differ, *changed) if place.key not in self.loaded]
 
     @property
     def numbers(self) -> frozenset[Any]:
@@ -317,12 +380,26 @@ class Begun:
         return {part.address() for living, _ in self.held for part in guarded(living()).parts()}
 
 
-def _kind_of_access(slots: Sequence[OutlineSlot]) -> type[Apply]:
-    """Return the op for a node that reads or writes values with these slots.
+def _kind_of_access(value: Any, slots: Sequence[OutlineSlot]) -> type[Apply]:
+    """Return the op for a node that reads or writes a value with these slots.
 
     It is NumberAccess if all are numbers, whose identity does not matter, else Apply.
     """
-    return Apply if any(slot.category == "tensor" for slot in slots) else NumberAccess
+    return Apply if any(slot.category == "tensor" for slot in slots) or any(containers_in(value)) else NumberAccess
+
+
+def _structure(value: Any) -> Hashable:
+    """Return a key that is equal for two values with the same structure and types, and the same constants besides tensors and numbers."""
+    return outline_key(outlined(value, _any_slot)[0])
+
+
+def _any_slot(x: Any) -> OutlineSlot | None:
+    category = type(x).__name__
+    return OutlineSlot(category, NUMBERS[category][1]) if type(x) in (int, float) else tensor_slot(x)
+
+
+def _values_of(parts: Any) -> Sequence[Any]:
+    return [*parts.values()] if isinstance(parts, dict) else parts
 
 
 def _symbolic(x: Any) -> OutlineSlot | None:
@@ -331,11 +408,11 @@ def _symbolic(x: Any) -> OutlineSlot | None:
     return number_slot(x.category, 2**63 - 1) if isinstance(x, GraphNumber) else None
 
 
-def _is_of_tuples(x: Any) -> bool:
-    """Return False if a value contains text with run-time numbers (known only when the graph runs): when it runs, that is a str, which
+def _holds_text(x: Any) -> bool:
+    """Return True if a value contains text with run-time numbers (known only when the graph runs): when it runs, that is a str, which
     cannot be taken apart.
     """
-    return all(map(_is_of_tuples, x)) if isinstance(x, tuple) else not isinstance(x, RunTimeText)
+    return any(map(_holds_text, items(x) or ())) if isinstance(x, tuple) or type(x) in STORABLE else isinstance(x, RunTimeText)
 
 
 def guarded(place: OutsidePlace) -> Place:

@@ -5,7 +5,7 @@ A region is a list of nodes: the body of the function, of a branch, of a loop or
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from adjoint.foundation.diagnostics import Loc, Within, within
@@ -43,6 +43,7 @@ class Regions:
     within      what new nodes are made in besides that line: the innermost cell
     restless    True if any region may be entered after user's code has run, like the body of a loop: then `user_code` grows with each
                 region
+    due         adds nodes that must stand before the next one, or before the next region; None if there are none
     """
 
     def __init__(self, loc: Loc):
@@ -54,6 +55,7 @@ class Regions:
         self.user_code = 0
         self.restless = False
         self.within = Within(training=[])
+        self.due: Callable[[], None] | None = None
         self._open: list[Builder] = [self.builder]
         self._of_cells: dict[Builder, Builder] = {}
         """For each closed region of a cell the region around it."""
@@ -61,11 +63,18 @@ class Regions:
 
     # -- nodes ------------------------------------------------------------------------------------------------------------
     def here(self) -> Loc:
-        """Return the location of a node that is added now: `loc`, with what it is made in."""
+        """Return the location of a node that is added now: `loc`, with what it is made in.  Nodes that are due are added first."""
+        self.catch_up()
         loc = self.loc
         if getattr(loc, "within", None) is not self.within:
             loc = self.loc = within(loc, self.within)
         return loc
+
+    def catch_up(self) -> None:
+        """Add the nodes that are due."""
+        if self.due is not None:
+            due, self.due = self.due, None
+            due()
 
     def node(self, op: Op, *atoms: Atom) -> Any:
         """Add a node for an op to the open region; return its result, or results if it has several."""
@@ -110,12 +119,14 @@ class Regions:
 
         builder  the region's builder, as `close` returned it
         """
+        self.catch_up()
         self.user_code += self.restless
         self.builder = builder
         self._open.append(builder)
 
     def close(self) -> Builder:
         """Close the innermost open region, and return its builder."""
+        self.catch_up()
         closed = self._open.pop()
         self.builder = self._open[-1]
         return closed
@@ -128,6 +139,7 @@ class Regions:
 
     def at_boundary(self) -> None:
         """Record that a cell is entered or left at this point, where hooks may be called that user code has added while the graph runs."""
+        self.catch_up()
         self.user_code += bool(self.user_code)
 
     def is_open(self, builder: Builder) -> bool:

@@ -40,7 +40,9 @@ from adjoint.runtime.graphs.inputs.outline import Remade
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphParameter, GraphTensor
 from adjoint.runtime.graphs.lowering.made import Made
 from adjoint.runtime.graphs.lowering.python_objects import PythonObjects
+from adjoint.runtime.graphs.lowering.python_state import PythonState
 from adjoint.runtime.graphs.lowering.reads import Reads
+from adjoint.runtime.graphs.lowering.stored_containers import Route, put_contents
 from adjoint.runtime.tensor.structure import items, keys, like
 from adjoint.runtime.tensor.tensor import Tensor
 
@@ -106,11 +108,11 @@ _LATE = (GraphTensor, GraphNumber, RunTimeText)
 class Returned:
     """Turns the result of a function that is made into a graph into a pattern, from which the result of each call is made.
 
-    frontend, objects, made, reads  the parts of the `Lowering` that know where a Python object comes from
+    frontend, objects, made, reads, state  the parts of the `Lowering` that know where a Python object comes from
     """
 
-    def __init__(self, frontend: Lowerer, objects: PythonObjects, made: Made, reads: Reads):
-        self._on, self._objects, self._made, self._reads = frontend, objects, made, reads
+    def __init__(self, frontend: Lowerer, objects: PythonObjects, made: Made, reads: Reads, state: PythonState):
+        self._on, self._objects, self._made, self._reads, self._state = frontend, objects, made, reads, state
         self._known: dict[int, tuple[Any, Any]] = {}
         """For the id of each object that has been seen in the result: the object and its pattern; None while the pattern is being made."""
         self._met: dict[int, int] = {}
@@ -156,6 +158,10 @@ class Returned:
         if isinstance(x, GraphParameter):
             make = x.maker()
             return Remade(x.plain(), end=lambda _, values: make(values))
+        route = self._state.containers.route(x)
+        if route is not None:
+            self._state.refresh(x)
+            return self._stored(x, route)
         if self._goes_out(x):
             for held in (x, *beneath(x)):
                 self._reads.read_identity(held)
@@ -185,7 +191,7 @@ class Returned:
         pending = [x]
         while pending:
             part = pending.pop()
-            if isinstance(part, (*_CONSTANT, *_LATE, Tensor, Closure)) or self._goes_out(part):
+            if isinstance(part, (*_CONSTANT, *_LATE, Tensor, Closure)) or self._state.containers.route(part) or self._goes_out(part):
                 continue
             parts = items(part)
             if parts is None and self._is_plain(part):
@@ -223,6 +229,12 @@ class Returned:
         self._known[id(x)] = x, made  # it may contain itself
         made.parts = [self.taken(part) for part in parts], self.taken(attributes)
         return made
+
+    def _stored(self, x: Any, route: Route) -> Remade:
+        """Return the pattern of a list or dict that the graph has stored outside: each call returns the stored one, with its own tensors.
+        """
+        parts = [self.taken(part) for part in items(x) or ()]
+        return Remade(dict(zip(keys(x), parts, strict=True)) if isinstance(x, dict) else parts, route.finder(type(x)), put_contents)
 
     def _object(self, x: Any) -> Any:
         kind = type(x)

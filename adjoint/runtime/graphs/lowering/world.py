@@ -28,7 +28,7 @@ class GraphWorld:
 
     def __init__(self, regions: Regions):
         self._regions = regions
-        self.open, self.reopen, self.close = regions.open_path, regions.reopen, regions.close
+        self.open, self.reopen, self.close, self.catch_up = regions.open_path, regions.reopen, regions.close, regions.catch_up
         self.is_outermost, self.emit_region = regions.is_outermost, regions.emit_region
 
     def connect(self, values: Values, hosts: Hosts, numbers: RunTimeNumbers, reads: Reads, python: PythonState,
@@ -59,6 +59,8 @@ class GraphWorld:
         self.can_write, self.can_keep, self.write_later = python.can_write, python.can_keep, python.write
         self.keep_attributes, self.expose, self.saw = python.keep_attributes, lowering_lock.expose, reads.saw
         self.is_written_later, self.refuse_write = python.is_written, python.refuse
+        self.refresh, self.change = python.refresh, python.change
+        self.found_in, self.want = python.containers.found, python.containers.want
         self.read_count, self.unread = reads.count, reads.forget
 
     @property

@@ -1,0 +1,282 @@
+"""Lists and dicts in attributes and variables outside, which parsed code stores there or finds there, and changes.
+
+    self.kept = []          apply! @Net.kept.write()
+    self.kept.append(x)     apply! @Net.kept.change(x)
+    self.kept[0] = y        apply! @Net.kept.change(y, x)
+
+There are two such lists: the one that parsed code changes while the graph is made, and in each run the one that the attribute then holds.
+A change of the first becomes a node that makes the same change of the second.  The node stands before the next node of any kind, so hooks,
+prints and exceptions find the list as in eager mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from adjoint.foundation.diagnostics import Loc
+from adjoint.frontend.changes.journal import ContentsPlace, Journal, OutsidePlace
+from adjoint.ir.build import Builder
+from adjoint.runtime.graphs.guards.constants import described
+from adjoint.runtime.graphs.inputs.outline import Remade
+from adjoint.runtime.graphs.inputs.python_state import STORABLE, get_of
+from adjoint.runtime.graphs.lowering.regions import Regions
+from adjoint.runtime.tensor.structure import items, keys, like
+
+__all__ = ["Change", "Route", "StoredContainers", "put_contents"]
+
+
+class Route(NamedTuple):
+    """How to find a container when the graph runs.
+
+    place  the attribute or variable in which the search begins
+    steps  the indices and keys that lead from there to the container
+    """
+
+    place: OutsidePlace
+    steps: tuple[Any, ...]
+
+    def finder(self, kind: type) -> Callable[[], Any]:
+        """Return the function that finds the container; it raises TypeError if there is something of another class than `kind` by now."""
+        get, steps = get_of(self.place.over(None)), self.steps
+
+        def find() -> Any:
+            found = get()
+            for step in steps:
+                found = found[step]
+            if type(found) is not kind:
+                raise TypeError(f"a {kind.__name__} was kept here when the graph was made, which changes it; now it is {described(found)}.")
+            return found
+
+        return find
+
+
+class Change(NamedTuple):
+    """A change of a container that the graph has to make.
+
+    kind    its class
+    route   leads to the container
+    parts   the new contents, in which containers are `Remade`: all items of a list from `start` on, or the new values of a dict by key
+    start   the index of the first changed item of a list; for a dict, 0 if it is to be emptied first, else 1
+    """
+
+    route: Route
+    kind: type
+    parts: Any
+    start: int
+
+    def maker(self) -> Callable[[Any], None]:
+        """Return the function that makes the change when the graph runs; it takes the filled parts."""
+        find, start = self.route.finder(self.kind), self.start
+
+        def change(parts: Any) -> None:
+            found = find()
+            if isinstance(found, list):
+                found[start:] = parts
+            else:
+                if not start:
+                    found.clear()
+                found.update(parts)
+
+        return change
+
+
+class _Contents(NamedTuple):
+    """What a container of the run is known to hold after the nodes so far.
+
+    container  the container of parsed code
+    parts      its items at that time, or the pairs of a dict
+    builder    the region of the nodes; in another one it is not known what has run
+    user_code  the count `Regions.user_code`; once it is higher, the user's code may have changed the container
+    """
+
+    container: Any
+    parts: Sequence[Any]
+    builder: Builder
+    user_code: int
+
+
+class StoredContainers:
+    """Knows the lists and dicts that parsed code has stored in attributes and variables, or has found there, and what the graph must do so
+    that those of a run change like them.
+
+    regions    the open regions
+    journal    records changes, so that they can be undone
+    structure  returns what must be the same of a container at the beginning and the end of a call, for otherwise each call would need a
+        graph of its own
+    """
+
+    def __init__(self, regions: Regions, journal: Journal, structure: Callable[[Any], Any]):
+        self._regions, self._journal, self._structure = regions, journal, structure
+        self._places: dict[tuple[Any, ...], OutsidePlace] = {}
+        """The places whose values may hold such containers, by key."""
+        self._changing: list[tuple[Any, Loc]] = []
+        """The containers that have changed, or are about to, since the last node; each with the line that changes it."""
+        self._known: dict[int, _Contents] = {}
+        self._repeated: dict[int, Any] = {}
+        """The containers all of whose changes the graph makes, by id."""
+        self._first: dict[int, tuple[Any, Any]] = {}
+        """For the id of each container that each run reads when it begins: the container, and its structure then."""
+        self._found: dict[int, tuple[OutsidePlace, Any]] = {}
+        """For the id of each container that is a constant of the graph: the place in which parsed code has found it, and the container."""
+        self.wanted: dict[tuple[Any, ...], OutsidePlace] = {}
+        """The places in whose containers parsed code has changed something that the graph takes for a constant, by key."""
+
+    # -- where containers are ---------------------------------------------------------------------------------------------
+    def hold(self, place: OutsidePlace, value: Any) -> None:
+        """Record that a place gets a value, or has it when the graph begins: the containers in it are those of the run."""
+        for container, _ in containers_in(value):
+            self._places[place.key] = place
+            self._note(container)
+
+    def begin(self, place: OutsidePlace, value: Any) -> None:
+        """Record that each run reads a value from a place when it begins."""
+        self.hold(place, value)
+        for container, _ in containers_in(value):
+            self._first[id(container)] = container, self._structure(container)
+
+    def found(self, place: OutsidePlace, value: Any) -> None:
+        """Record that parsed code has found a container in an attribute or a variable from outside."""
+        if type(value) in STORABLE and self.route(value) is None:
+            self._found[id(value)] = place, value
+
+    def route(self, x: Any) -> Route | None:
+        """Return how the graph finds a container when it runs; None if no place is known to hold it."""
+        if not self._places or type(x) not in STORABLE:
+            return None
+        for place in self._places.values():
+            for container, steps in containers_in(place.get()):
+                if container is x:
+                    return Route(place, steps)
+        return None
+
+    def _note(self, container: Any) -> None:
+        self._known[id(container)] = _Contents(container, _contents(container), self._regions.builder, self._regions.user_code)
+
+    # -- changes ----------------------------------------------------------------------------------------------------------
+    def change(self, x: Any, add: Callable[[Change], None]) -> None:
+        """Prepare for a change that parsed code is about to make of a container: the graph will make it too, if it finds the container.
+
+        add  adds the node for a change; kept only until the next node is added
+        """
+        if self.route(x) is not None:
+            self._repeated[id(x)] = x
+            self._changing.append((x, self._regions.loc))
+            self._regions.due = partial(self._write, add)
+        else:
+            self._repeated.pop(id(x), None)
+
+    def want(self, container: Any, before: Any, after: Any) -> None:
+        """Record that the graph must find a container when it runs, since parsed code has changed it, and has kept its structure.
+
+        before, after  a copy of its contents before the first change, and after the last
+        """
+        for place, value in self._found.values() if self._structure(before) == self._structure(after) else ():
+            if any(each is container for each, _ in containers_in(value)):
+                self.wanted[place.key] = place
+
+    def _write(self, add: Callable[[Change], None]) -> None:
+        """Add the nodes for the changes since the last node."""
+        changing, self._changing = self._changing, []
+        loc = self._regions.loc
+        for container, where in changing:
+            route = self.route(container)
+            if route is None:
+                continue
+            change = self._changed(container, route)
+            if change is not None:
+                self._regions.loc = where
+                add(change)
+                self._note(container)
+        self._regions.loc = loc
+
+    def _changed(self, container: Any, route: Route) -> Change | None:
+        """Return what has changed in a container since its contents were last known; None if nothing has."""
+        known, now = self._known.get(id(container)), _contents(container)
+        before: Sequence[Any] = ()
+        is_known = known is not None and known.builder is self._regions.builder and known.user_code == self._regions.user_code
+        if is_known:
+            assert known is not None
+            before = known.parts
+        if isinstance(container, list):
+            start = next((i for i, (a, b) in enumerate(zip(before, now, strict=False)) if a is not b), min(len(before), len(now)))
+            if is_known and start == len(before) == len(now):
+                return None
+            return Change(route, list, [self.pattern(part) for part in now[start:]], start)
+        names = [name for name, _ in before]
+        grows = is_known and names == [name for name, _ in now[: len(names)]]
+        changed = {name: part for i, (name, part) in enumerate(now) if not (grows and i < len(names) and before[i][1] is part)}
+        if grows and not changed:
+            return None
+        return Change(route, type(container), {name: self.pattern(part) for name, part in changed.items()}, int(grows))
+
+    def repeats(self, place: ContentsPlace) -> bool:
+        """Return True if the graph makes all changes of a container, and the next call finds one of the same structure."""
+        x = place.container
+        return id(x) in self._repeated and (id(x) not in self._first or self._first[id(x)][1] == self._structure(x))
+
+    # -- values -----------------------------------------------------------------------------------------------------------
+    def pattern(self, value: Any, made: dict[int, Any] | None = None) -> Any:
+        """Return a value with a `Remade` in place of each list and dict: a new one in each run, or the one that the run has stored.
+
+        made  the patterns of containers seen so far, by id
+        """
+        made = {} if made is None else made
+        if id(value) in made:
+            return made[id(value)]
+        if isinstance(value, tuple):
+            return like(value, [self.pattern(part, made) for part in items(value) or ()])
+        if type(value) not in STORABLE:
+            return value
+        route = self.route(value)
+        if route is not None:
+            made[id(value)] = found = Remade(begin=route.finder(type(value)))
+            return found
+        made[id(value)] = new = Remade(begin=type(value), end=put_contents)
+        parts = [self.pattern(part, made) for part in items(value) or ()]
+        new.parts = dict(zip(keys(value), parts, strict=True)) if isinstance(value, dict) else parts
+        return new
+
+    def renewed(self, held: Any, value: Any) -> Any:
+        """Return `value`, which the graph has read again from a place, with the containers of `held`, what parsed code knows of the place,
+        in place of equal ones.  They get the new contents.
+        """
+        if isinstance(held, tuple):
+            return like(held, [self.renewed(a, b) for a, b in zip(items(held) or (), items(value) or (), strict=True)])
+        if type(held) not in STORABLE:
+            return value
+        parts = [self.renewed(a, b) for a, b in zip(items(held) or (), items(value) or (), strict=True)]
+        self._journal.touch(ContentsPlace(held))
+        put_contents(held, dict(zip(keys(held), parts, strict=True)) if isinstance(held, dict) else parts)
+        self._note(held)
+        return held
+
+
+def containers_in(value: Any, steps: tuple[Any, ...] = ()) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+    """Yield the lists and dicts in a value, with the indices and keys that lead to each."""
+    kind = type(value)
+    if kind in STORABLE:
+        yield value, steps
+    elif not isinstance(value, tuple):
+        return
+    parts = value.items() if isinstance(value, dict) else enumerate(items(value) or ())
+    for step, part in parts:
+        if type(part) in STORABLE or isinstance(part, tuple):
+            yield from containers_in(part, (*steps, step))
+
+
+def put_contents(container: Any, parts: Any) -> Any:
+    """Give a list or dict new contents, and return it."""
+    if isinstance(container, list):
+        container[:] = parts
+    elif keys(container) == keys(parts):
+        container.update(parts)
+    else:
+        container.clear()
+        container.update(parts)
+    return container
+
+
+def _contents(container: Any) -> list[Any]:
+    return list(container.items()) if isinstance(container, dict) else list(container)
