@@ -55,6 +55,7 @@ class OfOneExample(Writer):
     """Writes statements that also call the part with hooks, and hooks on gradients."""
 
     hooks = False
+    kept = ()
 
     def vector(self, depth: int = 0) -> str:
         if depth and self.chance(12):

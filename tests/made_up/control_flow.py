@@ -19,6 +19,7 @@ class Net(nn.Cell):
 
     def construct(self, x, y, n):
         x, y = x * 1, y * 1
+        self.kept = [x, x * 2]
 '''
 
 CALLS = '''
@@ -47,12 +48,15 @@ class Writer:
 
     names  the names that have a value, with their kinds; `outer`: those of the functions around
     maybe  names that have a value on some paths
+    kept   a list that is kept outside
     """
+
+    kept: tuple[str, ...] = ("self.kept",)
 
     def __init__(self, choices: Choices):
         self.choices, self.one_of, self.chance = choices, choices.one_of, choices.chance
         self.lines: list[str] = []
-        self.names: dict[str, str] = {"x": VECTOR, "y": SCALAR, "n": NUMBER}
+        self.names: dict[str, str] = {"x": VECTOR, "y": SCALAR, "n": NUMBER, **dict.fromkeys(self.kept, LIST)}
         self.outer: dict[str, str] = {}
         self.maybe: dict[str, str] = {}
         self.functions: list[str] = []
@@ -352,9 +356,10 @@ class Writer:
         self.count += 1
         name = f"f{self.count}"
         inner = Writer(self.choices)
+        inner.kept = self.kept
         inner.lines, inner.count, inner.functions = self.lines, self.count, list(self.functions)
         inner.outer = {n: k for n, k in {**self.outer, **self.names}.items() if k != "counter"}
-        inner.names = {f"a{self.count}": VECTOR}
+        inner.names = {f"a{self.count}": VECTOR, **dict.fromkeys(self.kept, LIST)}
         inner.inner = True
         self.line(indent, f"def {name}(a{self.count}):")
         shared = [n for n, k in self.names.items() if k in (VECTOR, SCALAR, NUMBER) and n not in ("x", "y", "n")]

@@ -104,6 +104,20 @@ class Writer:
             ["k = (ops.abs(x).reshape(1, -1) * 2).astype(adjoint.int32)[0, :1]", "x = x * ops.cross_entropy(x.reshape(1, -1), k)"])
         return self.class_of(name, [], [*checks, "return x * 1.0"])
 
+    def keeping_cell(self, name: str) -> list[str]:
+        """Return a cell that keeps lists: one that it makes in each call, and a memory that it changes in each call."""
+        zeros = f"ops.zeros({self.shape})"
+        made = ["self.kept = None", f"self.memory = {{'last': [{zeros}, {zeros}], 'calls': 0}}", "self.inner = nn.Tanh()"]
+        return self.class_of(name, made, [
+            "self.kept = [x * 0.5]", *self.within("x"), "h = self.inner(x)",
+            self.one_of("self.kept.append(h)", "self.kept += [h, h * 2]", "kept = self.kept", "self.kept[0] = h"),
+            *self.one_of(["if x.sum() > 0:", "    self.kept[0] = h * 0.5"], ["for i in range(2):", "    self.kept.append(h * i)"], []),
+            self.one_of("self.memory['last'] = [self.memory['last'][1], h]", "self.memory['last'][0] = h", "self.memory['last'].reverse()"),
+            "self.memory['calls'] += 1", "h = self.inner(h + sum(self.kept) * 0.25)",
+            self.one_of("self.memory['last'][1] = h + self.memory['last'][0] * 0.5", "self.kept[-1] = self.kept[0] + h"),
+            "return h + self.kept[-1] * self.memory['last'][0] * (1 / self.memory['calls'])",
+        ])
+
     def class_of(self, name: str, made: list[str], body: list[str], arguments: str = "x") -> list[str]:
         return [f"class {name}(nn.Cell):", "    def __init__(self):", "        super().__init__()", *(f"        {line}" for line in made),
                 "", f"    def construct(self, {arguments}):", *(f"        {line}" for line in body)]
@@ -123,13 +137,13 @@ class Writer:
         written, names, made = [], [], []
         for i in range(self.choices.between(1, 4)):
             kind = self.one_of(*[self.straight_cell] * 3, *[self.dense_cell] * 2, self.ruled_cell, self.branching_cell, self.stateful_cell,
-                               self.checking_cell)
+                               self.checking_cell, self.keeping_cell)
             name = f"C{i}"
             written += [*kind(name), "", ""]
             made.append(f"self.c{i} = {name}()")
             names.append(f"self.c{i}")
             self.cells.append(f"net.c{i}")
-            if kind == self.dense_cell:
+            if kind in (self.dense_cell, self.keeping_cell):
                 self.cells.append(f"net.c{i}.inner")
         body = []
         for turn in range(self.choices.between(1, 3)):
@@ -211,7 +225,7 @@ class Writer:
         if self.chance(60):
             lines += ["", "", "def optimizer(net):", f"    return {self.one_of(*OPTIMIZERS)}"]
         settings = [f"WRT = {self.one_of('(0, 1)', '(0,)')}", f"ASKED = {('second',) if self.chance(30) else ()}",
-                    f"STILL = {not any('.mean' in line for line in lines)}"]
+                    f"STILL = {not any('.mean' in line or '.memory' in line for line in lines)}"]
         return HEAD + "\n".join([*settings, "", "", *lines]) + "\n"
 
 

@@ -56,7 +56,7 @@ from adjoint.runtime.graphs.lowering.categories import DYNAMIC, NUMBERS, tensor_
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor
 from adjoint.runtime.graphs.lowering.hosts import Hosts
 from adjoint.runtime.graphs.lowering.regions import Regions
-from adjoint.runtime.graphs.lowering.stored_containers import Change, StoredContainers, containers_in
+from adjoint.runtime.graphs.lowering.stored_containers import Change, StoredContainers, containers_in, making
 from adjoint.runtime.graphs.lowering.values import Values
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.structure import items
@@ -154,6 +154,7 @@ class PythonState:
         if place.key in self._refused or place.workspace is None or not (is_plain(place) and self.can_write(value)):
             self._refused.add(place.key)
             return False
+        self._regions.catch_up()
         self._remember(place)
         if self._journal.is_open:
             self.read(place.key)  # the value is merged with that of another path
@@ -188,16 +189,20 @@ class PythonState:
         self.refresh(container)
         self.containers.change(container, self._change)
 
-    def _change(self, change: Change) -> None:
-        """Add a node that changes a list or dict in an attribute or variable."""
-        place, steps = change.route
-        if not (is_plain(place) and all(map(self._is_storable, _values_of(change.parts)))):
-            self._refused.add(place.key)
+    def _change(self, changes: Sequence[Change]) -> None:
+        """Add a node that changes lists and dicts in attributes and variables."""
+        kept: list[Change] = []
+        for change in changes:
+            if is_plain(change.route.place) and all(map(self._is_storable, _values_of(change.parts))):
+                kept.append(change)
+            else:
+                self._refused.add(change.route.place.key)
+        if not kept:
             return
-        label = "".join([_label(place), *(f"[{step!r}]" for step in steps)])
-        outline, leaves = outlined(change.parts, tensor_slot)
-        self._hosts.library_call(ContentsChange, f"{_label(place)}.change", writer(outline, change.maker()), leaves, (),
-                                 f"{label} changes")
+        labels = ["".join([_label(change.route.place), *(f"[{step!r}]" for step in change.route.steps)]) for change in kept]
+        outline, leaves = outlined([change.parts for change in kept], tensor_slot)
+        self._hosts.library_call(ContentsChange, f"{_label(kept[0].route.place)}.change", writer(outline, making(kept)), leaves, (),
+                                 f"{', '.join(labels)} changes")
         self._regions.has_effect = True
 
     def _is_storable(self, part: Any) -> bool:
@@ -238,7 +243,7 @@ class PythonState:
         """
         held = place.get()
         pattern, found = outlined(held, _symbolic)
-        if not found or _holds_text(held):
+        if _holds_text(held) or not (found or any(containers_in(held))):
             return
         known, since = self._since.get(place.key, (None, 0))
         # The value differs from the one that was put there: values of several paths have been merged.
@@ -269,9 +274,7 @@ class PythonState:
             through the read, if a tape records the call
         """
         slots = slots_of(pattern)
-        if not slots:
-            if any(containers_in(pattern)):
-                put(filled(pattern, ()))
+        if not slots and not any(containers_in(pattern)):
             return
         label, get = _label(place), get_of(place.over(None))
         contents = reader(pattern, label)

@@ -17,14 +17,13 @@ from typing import Any, NamedTuple
 
 from adjoint.foundation.diagnostics import Loc
 from adjoint.frontend.changes.journal import ContentsPlace, Journal, OutsidePlace
-from adjoint.ir.build import Builder
 from adjoint.runtime.graphs.guards.constants import described
 from adjoint.runtime.graphs.inputs.outline import Remade
 from adjoint.runtime.graphs.inputs.python_state import STORABLE, get_of
 from adjoint.runtime.graphs.lowering.regions import Regions
 from adjoint.runtime.tensor.structure import items, keys, like
 
-__all__ = ["Change", "Route", "StoredContainers", "put_contents"]
+__all__ = ["Change", "Route", "StoredContainers", "containers_in", "making", "put_contents"]
 
 
 class Route(NamedTuple):
@@ -55,8 +54,8 @@ class Route(NamedTuple):
 class Change(NamedTuple):
     """A change of a container that the graph has to make.
 
+    route   leads to the container, as it is before the change
     kind    its class
-    route   leads to the container
     parts   the new contents, in which containers are `Remade`: all items of a list from `start` on, or the new values of a dict by key
     start   the index of the first changed item of a list; for a dict, 0 if it is to be emptied first, else 1
     """
@@ -66,40 +65,47 @@ class Change(NamedTuple):
     parts: Any
     start: int
 
-    def maker(self) -> Callable[[Any], None]:
-        """Return the function that makes the change when the graph runs; it takes the filled parts."""
-        find, start = self.route.finder(self.kind), self.start
-
-        def change(parts: Any) -> None:
-            found = find()
-            if isinstance(found, list):
-                found[start:] = parts
-            else:
-                if not start:
-                    found.clear()
-                found.update(parts)
-
-        return change
+    def made(self, container: Any, parts: Any) -> None:
+        """Make the change of the container that the route has led to, with filled parts."""
+        if isinstance(container, list):
+            container[self.start :] = parts
+            return
+        if not self.start:
+            container.clear()
+        container.update(parts)
 
 
-class _Contents(NamedTuple):
-    """What a container of the run is known to hold after the nodes so far.
+def making(changes: Sequence[Change]) -> Callable[[Any], None]:
+    """Return the function that makes changes when the graph runs: the routes lead through the containers as they are before all of them."""
+    finders = [change.route.finder(change.kind) for change in changes]
 
-    container  the container of parsed code
-    parts      its items at that time, or the pairs of a dict
-    builder    the region of the nodes; in another one it is not known what has run
-    user_code  the count `Regions.user_code`; once it is higher, the user's code may have changed the container
+    def make(parts: Any) -> None:
+        found = [find() for find in finders]
+        for change, container, part in zip(changes, found, parts, strict=True):
+            change.made(container, part)
+
+    return make
+
+
+class _Before(NamedTuple):
+    """A container of the run before changes that have no nodes yet.
+
+    container  the one that stands for it in parsed code
+    route      how the graph finds it
+    parts      its items, or the pairs of a dict
     """
 
     container: Any
+    route: Route
     parts: Sequence[Any]
-    builder: Builder
-    user_code: int
 
 
 class StoredContainers:
     """Knows the lists and dicts that parsed code has stored in attributes and variables, or has found there, and what the graph must do so
     that those of a run change like them.
+
+    After each node, what parsed code finds from the places on has the structure of what a run finds: `route` tells how to find a container.
+    Between a change and the next node this holds for the containers before the change.
 
     regions    the open regions
     journal    records changes, so that they can be undone
@@ -111,9 +117,10 @@ class StoredContainers:
         self._regions, self._journal, self._structure = regions, journal, structure
         self._places: dict[tuple[Any, ...], OutsidePlace] = {}
         """The places whose values may hold such containers, by key."""
-        self._changing: list[tuple[Any, Loc]] = []
-        """The containers that have changed, or are about to, since the last node; each with the line that changes it."""
-        self._known: dict[int, _Contents] = {}
+        self._before: dict[int, _Before] = {}
+        """If there are changes without a node, the containers before them, by id."""
+        self._changed: dict[int, Loc] = {}
+        """For the id of each container that has changed since the last node, or is about to, the line that changes it."""
         self._repeated: dict[int, Any] = {}
         """The containers all of whose changes the graph makes, by id."""
         self._first: dict[int, tuple[Any, Any]] = {}
@@ -126,9 +133,8 @@ class StoredContainers:
     # -- where containers are ---------------------------------------------------------------------------------------------
     def hold(self, place: OutsidePlace, value: Any) -> None:
         """Record that a place gets a value, or has it when the graph begins: the containers in it are those of the run."""
-        for container, _ in containers_in(value):
+        if any(containers_in(value)):
             self._places[place.key] = place
-            self._note(container)
 
     def begin(self, place: OutsidePlace, value: Any) -> None:
         """Record that each run reads a value from a place when it begins."""
@@ -145,26 +151,33 @@ class StoredContainers:
         """Return how the graph finds a container when it runs; None if no place is known to hold it."""
         if not self._places or type(x) not in STORABLE:
             return None
+        if self._before:
+            return self._before[id(x)].route if id(x) in self._before else None
+        return next((Route(place, steps) for place, container, steps in self._all() if container is x), None)
+
+    def _all(self) -> Iterator[tuple[OutsidePlace, Any, tuple[Any, ...]]]:
         for place in self._places.values():
             for container, steps in containers_in(place.get()):
-                if container is x:
-                    return Route(place, steps)
-        return None
-
-    def _note(self, container: Any) -> None:
-        self._known[id(container)] = _Contents(container, _contents(container), self._regions.builder, self._regions.user_code)
+                yield place, container, steps
 
     # -- changes ----------------------------------------------------------------------------------------------------------
-    def change(self, x: Any, add: Callable[[Change], None]) -> None:
+    def change(self, x: Any, add: Callable[[Sequence[Change]], None]) -> None:
         """Prepare for a change that parsed code is about to make of a container: the graph will make it too, if it finds the container.
 
-        add  adds the node for a change; kept only until the next node is added
+        add  adds the node for changes; kept only until the next node is added
         """
-        if self.route(x) is not None:
+        if not self._places or type(x) not in STORABLE:
+            return
+        if not self._before:
+            for place, container, steps in self._all():
+                self._before.setdefault(id(container), _Before(container, Route(place, steps), _contents(container)))
+        if id(x) in self._before:
             self._repeated[id(x)] = x
-            self._changing.append((x, self._regions.loc))
+            self._changed.setdefault(id(x), self._regions.loc)
             self._regions.due = partial(self._write, add)
-        else:
+        elif not self._changed:
+            self._before = {}
+        if id(x) not in self._before:
             self._repeated.pop(id(x), None)
 
     def want(self, container: Any, before: Any, after: Any) -> None:
@@ -176,40 +189,35 @@ class StoredContainers:
             if any(each is container for each, _ in containers_in(value)):
                 self.wanted[place.key] = place
 
-    def _write(self, add: Callable[[Change], None]) -> None:
-        """Add the nodes for the changes since the last node."""
-        changing, self._changing = self._changing, []
-        loc = self._regions.loc
-        for container, where in changing:
-            route = self.route(container)
-            if route is None:
-                continue
-            change = self._changed(container, route)
-            if change is not None:
-                self._regions.loc = where
-                add(change)
-                self._note(container)
-        self._regions.loc = loc
+    def _write(self, add: Callable[[Sequence[Change]], None]) -> None:
+        """Add the node for the changes since the last node, at the first line that makes one."""
+        loc, made = self._regions.loc, dict[int, Any]()
+        changes = [change for which in self._changed if (change := self._change_of(self._before[which], made)) is not None]
+        lines = [*self._changed.values()]
+        if changes:
+            self._regions.loc = lines[0]
+            add(changes)
+            self._regions.loc = loc
+        self._before, self._changed = {}, {}
 
-    def _changed(self, container: Any, route: Route) -> Change | None:
-        """Return what has changed in a container since its contents were last known; None if nothing has."""
-        known, now = self._known.get(id(container)), _contents(container)
-        before: Sequence[Any] = ()
-        is_known = known is not None and known.builder is self._regions.builder and known.user_code == self._regions.user_code
-        if is_known:
-            assert known is not None
-            before = known.parts
+    def _change_of(self, before: _Before, made: dict[int, Any]) -> Change | None:
+        """Return what has changed in a container since the last node; None if nothing has.
+
+        made  the patterns of containers in the changes so far, by id
+        """
+        container, route, parts = before
+        now = _contents(container)
         if isinstance(container, list):
-            start = next((i for i, (a, b) in enumerate(zip(before, now, strict=False)) if a is not b), min(len(before), len(now)))
-            if is_known and start == len(before) == len(now):
+            start = next((i for i, (a, b) in enumerate(zip(parts, now, strict=False)) if a is not b), min(len(parts), len(now)))
+            if start == len(parts) == len(now):
                 return None
-            return Change(route, list, [self.pattern(part) for part in now[start:]], start)
-        names = [name for name, _ in before]
-        grows = is_known and names == [name for name, _ in now[: len(names)]]
-        changed = {name: part for i, (name, part) in enumerate(now) if not (grows and i < len(names) and before[i][1] is part)}
+            return Change(route, list, [self.pattern(part, made) for part in now[start:]], start)
+        names = [name for name, _ in parts]
+        grows = names == [name for name, _ in now[: len(names)]]
+        changed = {name: part for i, (name, part) in enumerate(now) if not (grows and i < len(names) and parts[i][1] is part)}
         if grows and not changed:
             return None
-        return Change(route, type(container), {name: self.pattern(part) for name, part in changed.items()}, int(grows))
+        return Change(route, type(container), {name: self.pattern(part, made) for name, part in changed.items()}, int(grows))
 
     def repeats(self, place: ContentsPlace) -> bool:
         """Return True if the graph makes all changes of a container, and the next call finds one of the same structure."""
@@ -249,7 +257,6 @@ class StoredContainers:
         parts = [self.renewed(a, b) for a, b in zip(items(held) or (), items(value) or (), strict=True)]
         self._journal.touch(ContentsPlace(held))
         put_contents(held, dict(zip(keys(held), parts, strict=True)) if isinstance(held, dict) else parts)
-        self._note(held)
         return held
 
 
