@@ -82,6 +82,20 @@ PRIVATE = {
     },
     "communication._comm_helper": {"_is_initialized": "communication.management.is_initialized"},
     "dataset.engine.datasets": {"Dataset": "dataset.Dataset", "MappableDataset": "dataset.MappableDataset"},
+    "dataset.transforms.transforms": {
+        name: f"compat.transform_bases.{name}" for name in ("PyTensorOperation", "TensorOperation")
+    },
+    "dataset.transforms.py_transforms_util": {"Implementation": "compat.transform_bases.Implementation"},
+    "dataset.text.transforms": {
+        name: f"compat.transform_bases.{name}" for name in ("Implementation", "TensorOperation", "TextTensorOperation")
+    },
+    "dataset.audio.transforms": {
+        name: f"compat.transform_bases.{name}" for name in ("AudioTensorOperation", "Implementation", "TensorOperation")
+    },
+    "dataset.vision.transforms": {
+        name: f"compat.transform_bases.{name}" for name in (
+            "ImageTensorOperation", "Implementation", "PyTensorOperation", "TensorOperation", "VideoTensorOperation")
+    },
     "dataset.vision.py_transforms_util": {"augment_error_message": "compat.private.NO_PICTURE", "is_pil": "compat.private.is_picture"},
     "log": {"_LogActionOnce": "compat.private.WarnedOnce", "logging": "log.logging"},
     "nn.layer.activation": {"_activation": "nn.activation._ACTIVATIONS"},
