@@ -8,6 +8,7 @@ each call and what was seen are the same, and the number of graphs is the one gi
 from __future__ import annotations
 
 import collections
+import copy
 import functools
 import heapq
 import itertools
@@ -287,6 +288,19 @@ def numbers_found(look: Any) -> Made:
     return body, lambda: net.state
 
 
+@case(graphs=2)
+def keys_that_are_added(look: Any) -> Made:
+    net = Holder(state={})
+
+    def body(x):
+        net.state["last"] = look(x)
+        net.state.setdefault("calls", 0)
+        net.state["calls"] += 1
+        return x * net.state["calls"]
+
+    return body, lambda: net.state
+
+
 @case()
 def reversed_there(look: Any) -> Made:
     def body(x):
@@ -523,6 +537,36 @@ def test_however_a_list_is_changed_the_graph_changes_it_too(name: str) -> None:
         run(x_of(1))
         kept.append(plain(net.kept))
     assert kept[0] == kept[1]
+
+
+CHANGES_OF_DICTS: list[tuple[Callable[[Any, Any], Any], Any]] = [
+    (lambda kept, x: kept.update(b=x), {}), (lambda kept, x: kept.setdefault("b", 1), {}),
+    (lambda kept, x: operator.delitem(kept, "b"), {"b": 1}), (lambda kept, x: dict.__setitem__(kept, "b", "2"), {"b": 1}),
+    (lambda kept, x: [part.clear() for part in kept.values()], {"b": {"c": 1}}),
+    (lambda kept, x: kept.get("b").popitem(), {"b": {"c": 1}}), (lambda kept, x: [part.update(d=x) for _, part in kept.items()], {"b": {}}),
+    (lambda kept, x: kept.move_to_end("b"), collections.OrderedDict(b=1, c=2)), (lambda kept, x: kept.clear(), {"b": 1}),
+    (lambda kept, x: kept.update({"x": x, "b": kept.pop("b")}), {"b": 1.5}), (lambda kept, x: kept.__ior__({"c": x}), {"b": 1}),
+]
+
+
+@pytest.mark.parametrize(("change", "start"), CHANGES_OF_DICTS)
+def test_however_a_dict_is_changed_that_was_there_the_graph_changes_it_too(change: Callable[[Any, Any], Any], start: Any) -> None:
+    kept: list[Any] = []
+    for wrap in (lambda body: body, jit):
+        held = Holder(kept=copy.deepcopy(start))
+
+        def body(x: Any, held: Any = held) -> Any:
+            change(held.kept, x)
+            return x
+
+        run = wrap(body)
+        try:
+            for call in range(3):
+                run(x_of(call))
+                kept.append((plain(held.kept), list(held.kept)))
+        except KeyError as raised:
+            kept.append(str(raised))
+    assert kept[: len(kept) // 2] == kept[len(kept) // 2 :]
 
 
 class Changing(nn.Cell):

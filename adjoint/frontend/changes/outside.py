@@ -173,6 +173,7 @@ class Outside:
         is_late  returns whether a value is known only when the graph runs
         """
         self.unparsed.note_changes()
+        self._world.catch_up()
         touched = [entry for entry in self._journal.touched.values() if self.has(entry[0]) and not self._world.is_written_later(entry[0])]
         changed = [(place, before, loc, isinstance(place, _PLACES) and not self._is_given(place) and is_late(after))
                    for place, before, loc in touched if not _is_left(place, before, after := place.get())]

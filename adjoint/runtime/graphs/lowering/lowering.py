@@ -274,7 +274,9 @@ class _Attempt:
                             raise
                         break
                     finally:
-                        self.found = [place for place in lowering.python.found if place.key not in subject.constant]
+                        # Those of a graph that is given up, since it guessed what hooks return, count too: the next graph is for a part.
+                        known = {place.key for place in self.found} | subject.constant
+                        self.found += [place for place in lowering.python.found if place.key not in known]
                         self.numbers = lowering.python.numbers
                         self.counted = bool(assumptions.counted)
                         lowering.end()

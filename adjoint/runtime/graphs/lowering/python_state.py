@@ -197,6 +197,7 @@ class PythonState:
                 kept.append(change)
             else:
                 self._refused.add(change.route.place.key)
+                self.containers.refuse(change.container)
         if not kept:
             return
         labels = ["".join([_label(change.route.place), *(f"[{step!r}]" for step in change.route.steps)]) for change in kept]

@@ -54,14 +54,14 @@ class Route(NamedTuple):
 class Change(NamedTuple):
     """A change of a container that the graph has to make.
 
-    route   leads to the container, as it is before the change
-    kind    its class
-    parts   the new contents, in which containers are `Remade`: all items of a list from `start` on, or the new values of a dict by key
-    start   the index of the first changed item of a list; for a dict, 0 if it is to be emptied first, else 1
+    container  the one that stands for it in parsed code
+    route      leads to it when the graph runs, as it is before the change
+    parts      the new contents, in which containers are `Remade`: all items of a list from `start` on, or the new values of a dict by key
+    start      the index of the first changed item of a list; for a dict, 0 if it is to be emptied first, else 1
     """
 
+    container: Any
     route: Route
-    kind: type
     parts: Any
     start: int
 
@@ -77,7 +77,7 @@ class Change(NamedTuple):
 
 def making(changes: Sequence[Change]) -> Callable[[Any], None]:
     """Return the function that makes changes when the graph runs: the routes lead through the containers as they are before all of them."""
-    finders = [change.route.finder(change.kind) for change in changes]
+    finders = [change.route.finder(type(change.container)) for change in changes]
 
     def make(parts: Any) -> None:
         found = [find() for find in finders]
@@ -123,6 +123,8 @@ class StoredContainers:
         """For the id of each container that has changed since the last node, or is about to, the line that changes it."""
         self._repeated: dict[int, Any] = {}
         """The containers all of whose changes the graph makes, by id."""
+        self._refused: dict[int, Any] = {}
+        """Those in which parsed code has put what a graph cannot store, by id."""
         self._first: dict[int, tuple[Any, Any]] = {}
         """For the id of each container that each run reads when it begins: the container, and its structure then."""
         self._found: dict[int, tuple[OutsidePlace, Any]] = {}
@@ -180,12 +182,16 @@ class StoredContainers:
         if id(x) not in self._before:
             self._repeated.pop(id(x), None)
 
+    def refuse(self, container: Any) -> None:
+        """Record that the graph cannot make a change of a container."""
+        self._refused[id(container)] = container
+
     def want(self, container: Any, before: Any, after: Any) -> None:
-        """Record that the graph must find a container when it runs, since parsed code has changed it, and has kept its structure.
+        """Record that the graph must find a container when it runs, since parsed code has changed it, and it may.
 
         before, after  a copy of its contents before the first change, and after the last
         """
-        for place, value in self._found.values() if self._structure(before) == self._structure(after) else ():
+        for place, value in self._found.values() if self._may_become(before, self._structure(before), after) else ():
             if any(each is container for each, _ in containers_in(value)):
                 self.wanted[place.key] = place
 
@@ -211,18 +217,30 @@ class StoredContainers:
             start = next((i for i, (a, b) in enumerate(zip(parts, now, strict=False)) if a is not b), min(len(parts), len(now)))
             if start == len(parts) == len(now):
                 return None
-            return Change(route, list, [self.pattern(part, made) for part in now[start:]], start)
+            return Change(container, route, [self.pattern(part, made) for part in now[start:]], start)
         names = [name for name, _ in parts]
         grows = names == [name for name, _ in now[: len(names)]]
         changed = {name: part for i, (name, part) in enumerate(now) if not (grows and i < len(names) and parts[i][1] is part)}
         if grows and not changed:
             return None
-        return Change(route, type(container), {name: self.pattern(part, made) for name, part in changed.items()}, int(grows))
+        return Change(container, route, {name: self.pattern(part, made) for name, part in changed.items()}, int(grows))
 
     def repeats(self, place: ContentsPlace) -> bool:
         """Return True if the graph makes all changes of a container, and the next call finds one of the same structure."""
         x = place.container
-        return id(x) in self._repeated and (id(x) not in self._first or self._first[id(x)][1] == self._structure(x))
+        if id(x) not in self._repeated or id(x) in self._refused:
+            return False
+        return id(x) not in self._first or self._may_become(x, self._first[id(x)][1], x)
+
+    def _may_become(self, kind: Any, before: Any, after: Any) -> bool:
+        """Return True if the graph may change a container that it finds when it begins.  A list must keep its structure: one that grows in
+        each call would need a graph for each.  A dict seldom does: its keys are constants of the program.
+
+        kind    a container of its class
+        before  its structure at the beginning of a call
+        after   its contents at the end
+        """
+        return isinstance(kind, dict) or before == self._structure(after)
 
     # -- values -----------------------------------------------------------------------------------------------------------
     def pattern(self, value: Any, made: dict[int, Any] | None = None) -> Any:
