@@ -319,7 +319,7 @@ class Writer:
             (self.name(LIST) or "range(2)", f"e{self.count}", VECTOR if self.name(LIST) else NUMBER))
         if kind == VECTOR and not any(k == LIST for k in {**self.outer, **self.names}.values()):
             over, kind = "(x, x * 2)", VECTOR
-        if over.startswith("l") or over in self.maybe:
+        if over.startswith("l") or over in self.kept or over in self.maybe:
             over = f"list({over})"
         before = dict(self.names)
         self.line(indent, f"for {variable} in {over}:")
