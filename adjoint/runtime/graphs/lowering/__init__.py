@@ -17,6 +17,7 @@
     run_time_numbers   RunTimeNumbers: numbers that are known when the graph runs, as conditions and indices
     operations         Operations: ops, writes, random draws
     value_hooks        ValueHooks: hooks on tensors
+    stored_containers  StoredContainers: lists and dicts outside that parsed code stores or changes
     python_state       PythonState: attributes and variables outside that parsed code writes
     reads              Reads: reads of the program around, as guards
     python_objects     PythonObjects: what Python objects are
