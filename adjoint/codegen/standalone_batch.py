@@ -40,7 +40,7 @@ class NumberOfBatch(Literal):
     each  the number for each batch of the versions, in order
     """
 
-    each: tuple[bool | int | float, ...]
+    each: tuple[bool | int | float | complex, ...]
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,10 @@ def _equal(a: Node, b: Node) -> bool:
 
 def _sign(atom: Atom) -> int | None:
     """Return the sign of the step of a loop, which decides the comparison in C: -1, 0 or 1; None if it is known only when the loop runs."""
-    return None if isinstance(atom, Value) else (atom.value > 0) - (atom.value < 0)
+    if isinstance(atom, Value):
+        return None
+    assert isinstance(atom.value, int)
+    return (atom.value > 0) - (atom.value < 0)
 
 
 def _kind(type_: Type) -> Any:

@@ -286,8 +286,8 @@ class FunctionWriter(BodyWriter):
         dtype = x.type.dtype
         if not isinstance(x, NumberOfBatch):
             return _constant(x.value, dtype)
-        if not dtype.is_float:
-            return self._number_of([int(value) for value in x.each], kind=dtype.c_name)
+        if not dtype.is_inexact:
+            return self._number_of([int(value) for value in x.each if not isinstance(value, complex)], kind=dtype.c_name)
         texts = [_constant(value, dtype) for value in x.each]
         return self._looked_up(dtype.c_name, dict(zip(self.versions.batches, texts, strict=True)))
 
@@ -534,6 +534,7 @@ class FunctionWriter(BodyWriter):
         self.names[index] = f"&{name}"
         begin, end, by = map(self._number, (start, stop, step))
         if isinstance(step, Literal):
+            assert isinstance(step.value, int)
             more = {"1": f"{name}++", "-1": f"{name}--"}.get(by, f"{name} += {by}")
             goes_on = f"{name} < {end}" if step.value > 0 else f"{name} > {end}"
         else:
@@ -702,7 +703,7 @@ def _without_comments(text: str) -> str:
     return re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
 
 
-def _constant(value: bool | int | float, dtype: DType) -> str:
+def _constant(value: bool | int | float | complex, dtype: DType) -> str:
     """Return a number as C."""
     if dtype.is_float and dtype.compute is not dtype:
         return str(int(from_compute(np.asarray(value, dtype.compute.array), dtype).view(np.uint16)))
