@@ -26,8 +26,8 @@ from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor, constant
 __all__ = [
     "ArgumentMistake", "IndexMistake", "as_bools", "axes_argument", "axis_argument", "channels_first", "check_memory", "choice",
     "dimension", "dtype_argument", "filler", "flag", "float_only", "float_tensor", "floating", "integer", "number", "only", "operand",
-    "pair", "real", "roomy", "roomy_dtype", "seed_argument", "single", "single_dtype", "sizes_argument", "tensors_argument", "truth",
-    "whole", "wrong",
+    "pair", "real", "real_operand", "roomy", "roomy_dtype", "seed_argument", "single", "single_dtype", "sizes_argument",
+    "tensors_argument", "truth", "whole", "wrong",
 ]
 
 
@@ -74,6 +74,14 @@ def float_tensor(op: Op | str, x: Any, argument: str = "input") -> Tensor:
     found = operand(op, x, argument)
     if not found.dtype.is_float:
         raise wrong(op, argument, "a Tensor of a floating point type", found, TypeError)
+    return found
+
+
+def real_operand(op: Op | str, x: Any, argument: str = "input") -> Tensor:
+    """Return a Tensor; raise TypeError for what is none, and for one of complex numbers."""
+    found = operand(op, x, argument)
+    if found.dtype.is_complex:
+        raise wrong(op, argument, "a Tensor of real numbers", found, TypeError)
     return found
 
 

@@ -15,7 +15,7 @@ from adjoint.ir.ops.counted import FindCounts
 from adjoint.ir.ops.indexing import ScatterAdd
 from adjoint.ir.ops.sort import SearchSorted
 from adjoint.ir.types import BOOL, F16, F32, F64, I32, I64, DType
-from adjoint.ops.arguments import flag, float_tensor, floating, integer, number, operand, single, wrong
+from adjoint.ops.arguments import flag, float_tensor, floating, integer, number, operand, real_operand, single, wrong
 from adjoint.ops.arithmetic import cast, equal, floor, greater_equal, isfinite, less, less_equal, logical_and, maximum, minimum, where
 from adjoint.ops.creation import filled, ones_like, zeros
 from adjoint.ops.ordering import sort
@@ -199,7 +199,7 @@ def bucketize(input: Any, boundaries: Any, *, right: bool = False) -> Tensor:
     boundaries  a tuple or list of numbers, or a Tensor of one dimension
     right       True if the intervals are closed on the left; by default they are closed on the right
     """
-    x, closed = operand("Bucketize", input), flag("Bucketize", "right", right)
+    x, closed = real_operand("Bucketize", input), flag("Bucketize", "right", right)
     bounds = _bounds(boundaries, F64 if x.dtype is F64 else F32)
     return positions("Bucketize", bounds, x.astype(bounds.dtype, copy=False), closed, I32)
 

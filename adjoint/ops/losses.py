@@ -19,7 +19,7 @@ from adjoint.ir.types import F16, I64, DType, tensor
 from adjoint.ops import arithmetic, picking
 from adjoint.ops import reduction as reductions
 from adjoint.ops.activations import log_softmax, softplus
-from adjoint.ops.arguments import IndexMistake, choice, flag, floating, operand, real, roomy, whole, wrong
+from adjoint.ops.arguments import IndexMistake, choice, flag, floating, operand, real, real_operand, roomy, whole, wrong
 from adjoint.ops.shapes import moveaxis, reshape, squeeze
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.promotion import common_dtype
@@ -281,7 +281,7 @@ def binary_cross_entropy(logits: Any, labels: Any, weight: Any = None, reduction
     """
     op = "BinaryCrossEntropy"
     kind = reduction_argument(op, reduction)
-    x, y = operand(op, logits, "logits"), operand(op, labels, "labels")
+    x, y = real_operand(op, logits, "logits"), real_operand(op, labels, "labels")
     if x.shape != y.shape:
         raise wrong(op, "labels", f"of the shape of 'logits', {x.shape}", y)
     y = y.astype(x.dtype, copy=False)

@@ -11,7 +11,7 @@ from adjoint.ir.ops.shape import Broadcast
 from adjoint.ir.ops.sums import Mean, Sum
 from adjoint.ir.types import F32, tensor
 from adjoint.ops import collectives, creation, pooling
-from adjoint.ops.arguments import flag, float_only, integer, operand, real, single, sizes_argument, whole, wrong
+from adjoint.ops.arguments import flag, float_only, integer, operand, real, real_operand, single, sizes_argument, whole, wrong
 from adjoint.ops.arithmetic import maximum, pow, rsqrt, square, stop_gradient
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.process.tracer import not_recording
@@ -55,7 +55,7 @@ def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any 
 @fusible
 def rms_norm(x: Any, gamma: Any, epsilon: float = 1e-06) -> tuple[Tensor, Tensor]:
     """x / sqrt(mean(x ** 2) + epsilon) * gamma over the trailing axes that gamma has, and 1 / sqrt(mean(x ** 2) + epsilon)."""
-    x, scale = operand("RmsNorm", x, "x"), operand("RmsNorm", gamma, "gamma")
+    x, scale = real_operand("RmsNorm", x, "x"), real_operand("RmsNorm", gamma, "gamma")
     if not scale.ndim or x.shape[x.ndim - scale.ndim :] != scale.shape:
         raise wrong("RmsNorm", "gamma", f"of a shape that {x.shape} ends with", scale)
     axes = tuple(range(x.ndim - scale.ndim, x.ndim))

@@ -28,6 +28,7 @@ from adjoint.ops.arguments import (
     integer,
     number,
     operand,
+    real_operand,
     seed_argument,
     sizes_argument,
     wrong,
@@ -103,7 +104,7 @@ def randint(low: Any, high: Any, size: Any, seed: int | None = None, *, dtype: D
 
 def randint_like(input: Any, low: Any, high: Any, seed: int | None = None, *, dtype: DType | None = None) -> Tensor:
     """Return uniformly random integers from `low` to `high`, exclusive, in the shape of a tensor."""
-    x = operand("RandIntLike", input)
+    x = real_operand("RandIntLike", input)
     return _integers("RandIntLike", low, high, x.shape, seed, dtype_or("RandIntLike", dtype, x.dtype))
 
 
@@ -155,7 +156,7 @@ def uniform(shape: Any, minval: Any, maxval: Any, seed: int | None = None, dtype
 
 def bernoulli(input: Any, p: Any = 0.5, seed: int | None = None) -> Tensor:
     """1 with probability `p`, else 0, in the shape and dtype of a tensor; `p` is a number or a Tensor that broadcasts."""
-    x = operand("Bernoulli", input)
+    x = real_operand("Bernoulli", input)
     return tossed(x, p, next_key(seed_argument("Bernoulli", seed)))
 
 
@@ -198,7 +199,7 @@ def shuffle(x: Any, seed: int | None = None) -> Tensor:
 def multinomial(input: Any, num_samples: int, replacement: bool = True, seed: int | None = None) -> Tensor:
     """Return random indices (Int32) along the last axis, with probabilities proportional to its numbers; [n] or [m, n] -> [..,
     num_samples]."""
-    x = operand("Multinomial", input)
+    x = real_operand("Multinomial", input)
     count, again = integer("Multinomial", "num_samples", num_samples), flag("Multinomial", "replacement", replacement)
     if x.ndim not in (1, 2) or x.dtype is BOOL:
         raise wrong("Multinomial", "input", "a Tensor of numbers, of 1 or 2 dimensions", x, TypeError)

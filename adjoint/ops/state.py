@@ -30,12 +30,16 @@ def _print(*items: Any) -> None:
 
 
 def _fitting(op: str, variable: Tensor, value: Any) -> Tensor:
-    """`value` as a tensor of the dtype of `variable`; raise TypeError for floats where that holds integers."""
+    """`value` as a tensor of the dtype of `variable`; raise TypeError for floats where that holds integers, and for complex numbers where
+    that holds real ones.
+    """
     if not isinstance(value, Tensor):
         return constant(number(op, "value", value), variable.dtype)
     if value.dtype.is_float and not variable.dtype.is_float:
         raise wrong(op, "value", f"of integers, as 'variable', {variable.dtype}; `value.astype(variable.dtype)` cuts the fractions off",
                     value, TypeError)
+    if value.dtype.is_complex and not variable.dtype.is_complex:
+        raise wrong(op, "value", f"of real numbers, as 'variable', {variable.dtype}; `ops.real(value)` is the real part", value, TypeError)
     return value.astype(variable.dtype, copy=False)
 
 

@@ -264,3 +264,13 @@ def test_norms_and_products() -> None:
 def test_what_does_not_take_complex_numbers_says_so(call: Any) -> None:
     with pytest.raises(TypeError, match=r"must|Parameters of floating dtype"):
         call(Tensor(Z))
+
+
+@pytest.mark.parametrize("call", [
+    lambda z: ops.assign(Parameter(Tensor([1.0, 2.0]), name="w"), z), lambda z: ops.assign_add(Parameter(Tensor([1.0, 2.0]), name="w"), z),
+    lambda z: ops.bernoulli(z, 0.5), lambda z: ops.multinomial(z, 1), lambda z: ops.binary_cross_entropy(z, z),
+    lambda z: ops.rms_norm(z, z), lambda z: ops.bucketize(z, [0.0]), lambda z: ops.randint_like(z, 0, 9),
+])
+def test_what_takes_real_numbers_only_refuses_complex_ones(call: Any) -> None:
+    with pytest.raises(TypeError, match="real numbers"):
+        call(Tensor([1 + 2j, 0.5]))
