@@ -168,11 +168,14 @@ the call: make the Cell outside, once.
 
 STORED_TENSOR = _mistake("E209", "a tensor of a graph is stored where Python would see it", """
 `self.y = x` writes the attribute when the graph runs, and so do assignments of global names and of names of an enclosing function. What is
-assigned may be a tensor, a number, a string or a tuple of these. A list, a dict or another object that holds a tensor of the graph cannot
-be assigned, since the body may change it later; nor can a tensor be put into a list, a dict or an array from outside: `history.append(x)`.
+assigned may be a tensor, a number, a string, or a tuple, a list or a dict of these. Another object that holds a tensor of the graph (a set, a
+deque, an instance of your own class, a list of the caller's) cannot be assigned. Nor can a tensor be added to a list or an array from outside:
+each call would need a graph of its own. It can take the place of another tensor, and be put into a dict.
 
-    self.states = [h, c]      # E209: write `self.states = (h, c)`
+    self.seen = {x}           # E209: write `self.seen = [x]`
     history.append(loss)      # E209: return the loss, and append it outside
+    self.memory[0] = h        # is written in each call
+    self.cache["key"] = h     # is written in each call
 
 A Cell that the body itself makes can keep Python values, Cells and Parameters only.
 """, TypeError)
