@@ -168,9 +168,9 @@ the call: make the Cell outside, once.
 
 STORED_TENSOR = _mistake("E209", "a tensor of a graph is stored where Python would see it", """
 `self.y = x` writes the attribute when the graph runs, and so do assignments of global names and of names of an enclosing function. What is
-assigned may be a tensor, a number, a string, or a tuple, a list or a dict of these. Another object that holds a tensor of the graph (a set, a
-deque, an instance of your own class, a list of the caller's) cannot be assigned. Nor can a tensor be added to a list or an array from outside:
-each call would need a graph of its own. It can take the place of another tensor, and be put into a dict.
+assigned may be a tensor, a number, a string, or a tuple, a list or a dict of these. Another object that holds a tensor of the graph (a
+set, a deque, an instance of your own class, a list of the caller's) cannot be assigned. Nor can a tensor be added to a list or an array
+from outside: each call would need a graph of its own. It can take the place of another tensor, and be put into a dict.
 
     self.seen = {x}           # E209: write `self.seen = [x]`
     history.append(loss)      # E209: return the loss, and append it outside
