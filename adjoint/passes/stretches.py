@@ -158,7 +158,8 @@ def _is_written_out(op: Op, position: int, literal: Literal) -> bool:
     """
     if isinstance(op, Elementwise) and position in op.chosen_by:
         return True
-    return literal.value in _WRITTEN_OUT and not (literal.value == 0 and math.copysign(1, literal.value) < 0)
+    value = literal.value
+    return not isinstance(value, complex) and value in _WRITTEN_OUT and not (value == 0 and math.copysign(1, value) < 0)
 
 
 def in_order(units: Sequence[tuple[int, Node]], edges: Sequence[Sequence[int]]) -> list[Node]:

@@ -320,8 +320,8 @@ class Sweep:
         """
         for firing in firings:
             match firing:
-                case Times(count=Literal(value=count)):
-                    self.fire(key, [firing.attach] * int(count))
+                case Times(count=Literal(value=int(count))):
+                    self.fire(key, [firing.attach] * count)
                 case Branched() | Repeated() | Times():
                     self.rules.fire[type(firing)](self, key, firing)
                 case _ if isinstance(key, Pending):
@@ -431,8 +431,11 @@ class Sweep:
 
 def _counted_up(b: Builder, have: Atom, more: Atom) -> Atom:
     """Return the sum of two numbers of calls; a literal if both are literals, otherwise the result of a node appended to `b`."""
-    if isinstance(have, Literal) and isinstance(more, Literal):
-        return Literal(int(have.value) + int(more.value), have.type)
+    match have, more:
+        case Literal(value=int(first)), Literal(value=int(second)):
+            return Literal(first + second, have.type)
+        case _:
+            pass
     return b.add(have, more, hint="times")
 
 

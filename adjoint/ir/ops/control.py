@@ -84,7 +84,7 @@ class For(RegionOp):
 
 def known_rounds(bounds: Sequence[Atom]) -> range | None:
     """Return the indices of a `for` whose bounds are literals; None if they are not, or if the step is 0, which raises at run time."""
-    numbers = [int(bound.value) for bound in bounds if isinstance(bound, Literal)]
+    numbers = [int(bound.value) for bound in bounds if isinstance(bound, Literal) and not isinstance(bound.value, complex)]
     return range(*numbers) if len(numbers) == 3 and numbers[2] != 0 else None
 
 

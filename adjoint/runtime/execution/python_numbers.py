@@ -93,8 +93,10 @@ class PythonNumbers:
     def _known(self, atom: Any, position: int, dtype: DType) -> tuple[str, float] | None:
         if isinstance(atom, Literal):
             value = atom.value
-            fits = atom.type.dtype is dtype and type(value) is (int if dtype is I64 else float) and math.isfinite(value)
-            return (f"({value!r})" if value < 0 else repr(value), abs(value)) if fits else None
+            if isinstance(value, complex) or atom.type.dtype is not dtype or type(value) is not (int if dtype is I64 else float) \
+                    or not math.isfinite(value):
+                return None
+            return f"({value!r})" if value < 0 else repr(value), abs(value)
         return (self.names[position], self._bounds[position]) if position in self.names and self._dtypes[position] is dtype else None
 
 
