@@ -10,9 +10,11 @@ from __future__ import annotations
 import collections
 import copy
 import functools
+import gc
 import heapq
 import itertools
 import operator
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -637,6 +639,31 @@ def test_a_hook_may_add_to_a_list_that_the_body_does_not_read_again() -> None:
     for call in range(CALLS):
         run(x_of(call))
         assert net.log == [0, 1]
+
+
+class Keeping(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept, self.memory, self.log = list[Any](), {"last": [ops.zeros(3)]}, list[Any]()
+
+    def construct(self, x):
+        self.kept = self.log = [x]
+        self.kept.append(x * 2)
+        self.memory["last"][0] = x
+        self.memory["more"] = self.kept
+        return self.kept
+
+
+def test_a_graph_keeps_no_cell_alive_by_its_lists() -> None:
+    net = Keeping()
+    run = jit(lambda cell, x: cell(x))
+    for call in range(3):
+        assert plain(run(net, x_of(call))) == plain(net.kept) and net.kept is net.log is net.memory["more"]
+    gc.collect()
+    gone, made = weakref.ref(net), weakref.ref(net.kept[1])
+    del net
+    gc.collect()
+    assert gone() is None and made() is None
 
 
 def test_gradients_flow_through_a_list_that_is_kept() -> None:

@@ -1,8 +1,8 @@
 """Lists and dicts in attributes and variables outside, which parsed code stores there or finds there, and changes.
 
-    self.kept = []          apply! @Net.kept.write()
+    self.kept = []          apply! @Net.kept.write
     self.kept.append(x)     apply! @Net.kept.change(x)
-    self.kept[0] = y        apply! @Net.kept.change(y, x)
+    self.kept[0] = y        apply! @Net.kept.change_1(y)
 
 There are two such lists: the one that parsed code changes while the graph is made, and in each run the one that the attribute then holds.
 A change of the first becomes a node that makes the same change of the second.  The node stands before the next node of any kind, so hooks,
@@ -65,24 +65,23 @@ class Change(NamedTuple):
     parts: Any
     start: int
 
-    def made(self, container: Any, parts: Any) -> None:
-        """Make the change of the container that the route has led to, with filled parts."""
-        if isinstance(container, list):
-            container[self.start :] = parts
-            return
-        if not self.start:
-            container.clear()
-        container.update(parts)
-
 
 def making(changes: Sequence[Change]) -> Callable[[Any], None]:
-    """Return the function that makes changes when the graph runs: the routes lead through the containers as they are before all of them."""
-    finders = [change.route.finder(type(change.container)) for change in changes]
+    """Return the function that makes changes when the graph runs; it takes the filled parts of each.
+
+    The routes lead through the containers as they are before all changes.  The function keeps no Cell alive, nor what parsed code has made.
+    """
+    finders, starts = [change.route.finder(type(change.container)) for change in changes], [change.start for change in changes]
 
     def make(parts: Any) -> None:
         found = [find() for find in finders]
-        for change, container, part in zip(changes, found, parts, strict=True):
-            change.made(container, part)
+        for container, part, start in zip(found, parts, starts, strict=True):
+            if isinstance(container, list):
+                container[start:] = part
+                continue
+            if not start:
+                container.clear()
+            container.update(part)
 
     return make
 
