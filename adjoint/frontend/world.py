@@ -361,8 +361,8 @@ class World(Protocol):
         ...
 
     def found_in(self, place: Any, value: Any) -> None:
-        """Record that the user's code has found a value in an attribute or a name from outside of the function: a change of a list or dict
-        there may be one that the graph can repeat.
+        """Record that the user's code has found a list or dict in an attribute or a name from outside of the function: a change of it may
+        be one that the graph can repeat.
 
         place  the attribute or name
         """

@@ -91,7 +91,8 @@ class Outside:
         if type(x) in LEAVES or self._journal.has_made(x):
             return x
         if self.holds(holder) or any(vars(kind).get(name) is x for kind in type(holder).__mro__):
-            self._world.found_in(AttributePlace(holder, name), x)
+            if isinstance(x, (list, dict)):
+                self._world.found_in(AttributePlace(holder, name), x)
             self.found(x)
         return x
 

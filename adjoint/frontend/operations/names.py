@@ -55,12 +55,14 @@ class Names:
                         value = self.objects.workspace.variable(cell)
                     except ValueError:
                         self._no_value(name, False, node)
-                    self.world.found_in(CellPlace(cell), value)
+                    if isinstance(value, (list, dict)):
+                        self.world.found_in(CellPlace(cell), value)
                     return self.objects.outside.found(value)
                 frame = frame.outer
         self.stack.read_at(node, self.world.read_name, space, name)
         if (found := self.objects.workspace.item(space, name)) is not MISSING:
-            self.world.found_in(ItemPlace(space, name), found)
+            if isinstance(found, (list, dict)):
+                self.world.found_in(ItemPlace(space, name), found)
             return self.objects.outside.found(found)
         if hasattr(builtins, name):
             return getattr(builtins, name)
