@@ -1,6 +1,7 @@
 """Base classes of MindSpore's transforms, from which programs derive their own: those that are written in Python run here.
 
-A class of MindSpore's has `_execute_py`, its Python, or `parse`, which makes an object of MindSpore's C++; there is no such object here.
+In MindSpore a transform computes in Python, by its method `_execute_py`, or in C++, by an object that its method `parse` makes.  Only the
+first can run here.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class TensorOperation(ABC):  # noqa: B024 - abstract only so that transforms of 
         return execute(*columns)
 
     def parse(self) -> Any:
-        """Raise NotImplementedError: there are no C++ transforms."""
+        """Raise NotImplementedError, as MindSpore's base class does."""
         raise NotImplementedError(f"{type(self).__name__} has to implement parse() method.")
 
 

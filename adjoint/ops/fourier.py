@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.ir.op import made
+from adjoint.ir.ops.complex import complex_dtype
 from adjoint.ir.ops.conversion import Cast
 from adjoint.ir.ops.fourier import FourierTransform, HalfSpectrum, HalfSpectrumInverse
 from adjoint.ir.ops.shape import Pad, Slice
@@ -54,7 +55,7 @@ def numbers_argument(op: str, input: Any, argument: str = "input") -> Tensor:
 def as_complex(x: Tensor) -> Tensor:
     if x.dtype.is_complex:
         return x
-    return apply(made(Cast, C128 if x.dtype is F64 else C64), x)
+    return apply(made(Cast, complex_dtype(x.dtype)), x)
 
 
 def _norm(op: str, norm: Any, names: dict[str, str]) -> str:

@@ -35,20 +35,6 @@ def short_time(
     return spectra if return_complex else view_as_real(spectra)
 
 
-def check_frames(op: str, x: Tensor, window: Tensor, n_fft: int, hop_length: int, onesided: bool) -> None:
-    """Raise ValueError or TypeError for operands of `short_time` that do not fit."""
-    if x.ndim not in (1, 2):
-        raise wrong(op, "x", "of 1 or 2 dimensions", x)
-    if not 0 < n_fft <= x.shape[-1]:
-        raise wrong(op, "n_fft", f"in 1..{x.shape[-1]}, the number of samples with those of 'center'", n_fft)
-    if hop_length < 1:
-        raise wrong(op, "hop_length", "at least 1", hop_length)
-    if window.ndim != 1 or not 0 < window.shape[0] <= n_fft:
-        raise wrong(op, "window", f"of 1 dimension and 1..{n_fft} elements", window)
-    if onesided and (x.dtype.is_complex or window.dtype.is_complex):
-        raise wrong(op, "onesided", "False for complex numbers", onesided)
-
-
 def frames_operand(op: str, value: Any, argument: str) -> Tensor:
     """Return a tensor of Float32, Float64 or complex numbers."""
     found = operand(op, value, argument)
@@ -95,7 +81,12 @@ def stft(
         raise wrong(op, "x", "of 1 or 2 dimensions", given)
     if middle:
         given = _extended(op, given, size // 2, mode)
-    check_frames(op, given, weights, size, hop, half)
+    if size > given.shape[-1]:
+        raise wrong(op, "n_fft", f"in 1..{given.shape[-1]}, the number of samples with those of 'center'", size)
+    if hop < 1:
+        raise wrong(op, "hop_length", "at least 1", hop)
+    if half and is_complex:
+        raise wrong(op, "onesided", "False for complex numbers", half)
     return short_time(given, weights, size, hop, normalized=scaled, onesided=half, return_complex=as_complex)
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from adjoint.ir.types import C64, C128, F64, I64
+from adjoint.ir.ops.complex import complex_dtype
+from adjoint.ir.types import I64
 from adjoint.ops.arguments import dimension, integer, wrong
 from adjoint.ops.floats import complex_of, imag, real
 from adjoint.ops.fourier import as_complex, axes_and_sizes, numbers_argument, resized, size_argument, transformed
@@ -39,7 +40,7 @@ def _cosines(x: Tensor, axis: int, *, inverse: bool) -> Tensor:
     order = np.concatenate([np.arange(0, n, 2), np.arange(1, n, 2)[::-1]])
     number = np.arange(n)
     weights = np.exp(-0.5j * math.pi * number / n) * np.sqrt(np.where(number == 0, 1.0, 2.0) / n)
-    dtype = C128 if x.dtype is F64 else C64
+    dtype = complex_dtype(x.dtype)
     factor = Tensor(weights.reshape(-1, *(1,) * (x.ndim - 1 - axis)).astype(dtype.array), dtype)
     if inverse:
         back = np.empty(n, np.int64)

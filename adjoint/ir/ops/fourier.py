@@ -18,6 +18,7 @@ import numpy as np
 
 from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.op import Op, family, mistake, operation, sample
+from adjoint.ir.ops.complex import complex_dtype
 from adjoint.ir.ops.loops import grain_of
 from adjoint.ir.types import C64, C128, COMPLEX, F32, F64, Dim, DType, TensorType, tensor
 
@@ -276,7 +277,7 @@ class HalfSpectrum(Fourier):
         n = self.check(x, (F32, F64), "a tensor of float32 or float64")
         if not isinstance(n, int):
             raise mistake(self, "x", "of a known number of elements along the axis", x)
-        return self.along(x, n // 2 + 1, C128 if x.dtype is F64 else C64)
+        return self.along(x, n // 2 + 1, complex_dtype(x.dtype))
 
     def reference(self, x: Array) -> Array:
         n = x.shape[self.axis]

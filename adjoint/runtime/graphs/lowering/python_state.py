@@ -193,7 +193,7 @@ class PythonState:
         """Add a node that changes lists and dicts in attributes and variables."""
         kept: list[Change] = []
         for change in changes:
-            if is_plain(change.route.place) and all(map(self._is_storable, _values_of(change.parts))):
+            if is_plain(change.route.place) and all(map(self._is_storable, items(change.parts) or ())):
                 kept.append(change)
             else:
                 self._refused.add(change.route.place.key)
@@ -209,7 +209,7 @@ class PythonState:
     def _is_storable(self, part: Any) -> bool:
         """Return True if the graph can put a value into a list or dict, in which new lists and dicts are `Remade`."""
         if isinstance(part, Remade):
-            return all(map(self._is_storable, _values_of(part.parts)))
+            return all(map(self._is_storable, items(part.parts) or ()))
         return all(map(self._is_storable, part)) if isinstance(part, tuple) else self.can_write(part)
 
     # -- reading ----------------------------------------------------------------------------------------------------------
@@ -254,7 +254,8 @@ class PythonState:
         self._load(place, pattern, functools.partial(self._reload, place, held), again=True)
 
     def _reload(self, place: OutsidePlace, held: Any, value: Any) -> Any:
-        """Let parsed code find in a place what the graph has read again; containers keep their identity.  Return what it finds.
+        """Put what the graph has read again where parsed code looks for a place, and return what is there then.  Lists and dicts stay the
+        same objects.
 
         held   what it has found there so far
         value  what was read
@@ -400,10 +401,6 @@ def _structure(value: Any) -> Hashable:
 def _any_slot(x: Any) -> OutlineSlot | None:
     category = type(x).__name__
     return OutlineSlot(category, NUMBERS[category][1]) if type(x) in (int, float) else tensor_slot(x)
-
-
-def _values_of(parts: Any) -> Sequence[Any]:
-    return [*parts.values()] if isinstance(parts, dict) else parts
 
 
 def _symbolic(x: Any) -> OutlineSlot | None:

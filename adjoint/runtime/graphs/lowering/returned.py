@@ -233,8 +233,7 @@ class Returned:
     def _stored(self, x: Any, route: Route) -> Remade:
         """Return the pattern of a list or dict that the graph has stored outside: each call returns the stored one, with its own tensors.
         """
-        parts = [self.taken(part) for part in items(x) or ()]
-        return Remade(dict(zip(keys(x), parts, strict=True)) if isinstance(x, dict) else parts, route.finder(type(x)), put_contents)
+        return Remade(like(x, [self.taken(part) for part in items(x) or ()]), route.finder(type(x)), put_contents)
 
     def _object(self, x: Any) -> Any:
         kind = type(x)

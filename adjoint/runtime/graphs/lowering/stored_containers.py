@@ -260,7 +260,7 @@ class StoredContainers:
             return found
         made[id(value)] = new = Remade(begin=type(value), end=put_contents)
         parts = [self.pattern(part, made) for part in items(value) or ()]
-        new.parts = dict(zip(keys(value), parts, strict=True)) if isinstance(value, dict) else parts
+        new.parts = like(value, parts)
         return new
 
     def renewed(self, held: Any, value: Any) -> Any:
@@ -273,8 +273,7 @@ class StoredContainers:
             return value
         parts = [self.renewed(a, b) for a, b in zip(items(held) or (), items(value) or (), strict=True)]
         self._journal.touch(ContentsPlace(held))
-        put_contents(held, dict(zip(keys(held), parts, strict=True)) if isinstance(held, dict) else parts)
-        return held
+        return put_contents(held, like(held, parts))
 
 
 def containers_in(value: Any, steps: tuple[Any, ...] = ()) -> Iterator[tuple[Any, tuple[Any, ...]]]:
