@@ -267,24 +267,36 @@ def _test(each: Recorded, entry: ExportedFunction) -> str:
 def _check(lines: list[str], got: str, wanted: str, array: Array, type_: Any) -> Iterator[str]:
     """Add a declaration of the numbers that are wanted, and yield a condition that is true if others are there."""
     lines.append(f"    static const {_union(array)} {wanted} = {{{{{_bits(array)}}}}};")
-    infinity = {"f16": 0x7C00, "bf16": 0x7F80, "f32": 0x7F800000, "f64": 0x7FF0000000000000}.get(type_.dtype.name if type_ else "", 0)
-    yield f"differ({got}, &{wanted}, {array.size}, {array.itemsize}, UINT64_C({infinity}))"
+    dtype = type_.dtype.part.name if type_ else ""
+    infinity = {"f16": 0x7C00, "bf16": 0x7F80, "f32": 0x7F800000, "f64": 0x7FF0000000000000}.get(dtype, 0)
+    parts = _parts(array)
+    yield f"differ({got}, &{wanted}, {parts.size}, {parts.itemsize}, UINT64_C({infinity}))"
 
 
 def _union(array: Array) -> str:
-    room = max(array.size, 1)
-    return f"union {{ uint{8 * array.itemsize}_t bits[{room}]; {_element(array)} values[{room}]; }}"
+    parts = _parts(array)
+    bits, values = (f"[{max(each.size, 1)}]" for each in (parts, array))
+    return f"union {{ uint{8 * parts.itemsize}_t bits{bits}; {_element(array)} values{values}; }}"
 
 
 def _element(array: Array) -> str:
     """Return the C type of an array's elements."""
+    if array.dtype.kind == "c":
+        return f"{_element(_parts(array))} _Complex"
     floats = {4: "float", 8: "double"}.get(array.itemsize, "uint16_t") if array.dtype.kind == "f" else None
     return floats or f"{'' if array.dtype.kind == 'i' else 'u'}int{8 * array.itemsize}_t"
 
 
+def _parts(array: Array) -> Array:
+    """Return the elements of an array in a row; of complex numbers, their real and imaginary parts by turns."""
+    row = array.reshape(-1)
+    return row.view(f"f{row.itemsize // 2}") if row.dtype.kind == "c" else row
+
+
 def _bits(array: Array) -> str:
-    suffix = "u" if array.itemsize < 8 else "ull"
-    return ", ".join(f"{x}{suffix}" for x in array.reshape(-1).view(f"u{array.itemsize}").tolist()) or "0"
+    parts = _parts(array)
+    suffix = "u" if parts.itemsize < 8 else "ull"
+    return ", ".join(f"{x}{suffix}" for x in parts.view(f"u{parts.itemsize}").tolist()) or "0"
 
 
 def main() -> None:
