@@ -55,7 +55,8 @@ PLAIN: Final = ("-O1",)
 
 SCALAR: Final = ("-fno-tree-slp-vectorize",)
 """Flags of kernels without loops.  What one of them stores, the next one reads soon, often in other pieces: a processor waits for a number
-whose bytes are on their way to memory as a part of a vector, or a vector whose parts are.
+whose bytes are on their way to memory as a part of a vector, or a vector whose parts are.  And from version 12 on gcc makes one instruction
+of a sum beside a difference, and fuses products into it, in spite of -ffp-contract=off.
 """
 
 LIMIT: Final = Limit(processor=300, waiting=600.0)

@@ -464,16 +464,18 @@ class _Methods:
     @property
     @fusible
     def H(self: Any) -> Tensor:
-        """The two axes of a matrix exchanged."""
+        """The two axes of a matrix exchanged, and complex numbers conjugate."""
         if self.ndim not in (0, 2):
             raise wrong("H", "input", "of 2 dimensions", self, RuntimeError)
-        return shapes.transpose(self, tuple(reversed(range(self.ndim))))
+        return shapes.adjoint(self) if self.ndim else floats.conj(self)
 
     @property
     @fusible
     def mH(self: Any) -> Tensor:
-        """The last two axes exchanged."""
-        return self.mT
+        """The last two axes exchanged, and complex numbers conjugate."""
+        if self.ndim < 2:
+            raise wrong("mH", "input", "of at least 2 dimensions", self)
+        return shapes.adjoint(self)
 
     @property
     def data(self: Any) -> Tensor:

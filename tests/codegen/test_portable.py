@@ -76,6 +76,11 @@ def one(x: Any, y: Any) -> Any:
     return ops.tanh(x * y)
 
 
+def side_by_side(x: Any, y: Any, z: Any) -> Any:
+    a, b, c, d, e, f = x[0] + z[0], x[1] + z[1], y[0] + z[0], y[1] + z[1], x[0] + y[0], x[1] + y[1]
+    return ops.stack([a * c - e, b * d + f])
+
+
 def test_a_file_holds_what_it_uses() -> None:
     row = Tensor(np.ones(5, np.float32))
     short, long = file_of(two, [row, row], plain=True), file_of(one, [row, row], plain=True)
@@ -150,6 +155,17 @@ def test_a_compiler_does_not_decide_what_is_rounded(tmp_path: Path) -> None:
     assert "no fused multiply-add" in made("-DADJOINT_FMA=1").stderr
     assert "unsafe mathematics" in made("-ffast-math").stderr
     assert "wider format" in made("-mfpmath=387").stderr
+
+
+@needs_gcc
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="it looks for this processor's instructions")
+def test_no_product_is_fused_into_a_sum_beside_a_difference(tmp_path: Path) -> None:
+    """From version 12 on gcc makes `vfmaddsub` of such a pair in spite of -ffp-contract=off, where it makes vectors of statements."""
+    pair = Tensor(np.ones(2))
+    source = tmp_path / "file.c"
+    source.write_text(file_of(side_by_side, [pair, pair, pair], plain=True))
+    made = subprocess.run(["gcc", "-O3", "-mfma", "-ffp-contract=off", "-S", "-o", "-", source], capture_output=True, text=True, check=True)
+    assert "mulsd" in made.stdout and "fmadd" not in made.stdout
 
 
 def test_a_power_of_the_library_is_refused() -> None:

@@ -81,9 +81,9 @@ def complex_power_of_two(x: Array) -> Array:
 
 def complex_log1p(x: Array) -> Array:
     """Return log(1 + x), accurate near 0, where NumPy's own is not."""
-    a, b = x.real, x.imag
-    near = np.log1p(a * (2 + a) + b * b) / 2
-    found: Array = np.log(complex_number(1 + a, b))
+    a, b, one, two = x.real, x.imag, x.real.dtype.type(1), x.real.dtype.type(2)  # NumPy 1 takes a bare 2 for a Float64 beside a scalar
+    near = np.log1p(a * (two + a) + b * b) / two
+    found: Array = np.log(complex_number(one + a, b))
     return complex_number(np.where((np.abs(a) < 0.5) & (np.abs(b) < 0.5), near, found.real), found.imag)
 
 

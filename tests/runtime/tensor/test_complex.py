@@ -252,7 +252,9 @@ def test_norms_and_products() -> None:
     np.testing.assert_allclose(ops.vecdot(z, w).asnumpy(), np.vdot(Z, W), rtol=1e-6)
     np.testing.assert_allclose(ops.einsum("i,j->ij", z, w).asnumpy(), np.outer(Z, W), rtol=1e-6)
     square = Tensor(np.outer(Z, W))
-    assert np.array_equal(ops.adjoint(square).asnumpy(), square.asnumpy().conj().T)
+    for turned in (ops.adjoint(square), square.adjoint(), square.H, square.mH):
+        assert np.array_equal(turned.asnumpy(), square.asnumpy().conj().T)
+    assert square[0, 0].H.asnumpy() == square.asnumpy()[0, 0].conj()
 
 
 @pytest.mark.parametrize("call", [

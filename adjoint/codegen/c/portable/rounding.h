@@ -7,6 +7,10 @@
 #endif
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=off")
+#if defined(__FMA__) && __GNUC__ >= 12
+/* gcc makes one instruction of a sum beside a difference, and fuses products into it, whatever the line above says. */
+#pragma GCC optimize("no-tree-slp-vectorize")
+#endif
 #elif defined(_MSC_VER)
 #pragma fp_contract(off)
 #else
