@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--answers", type=Path, default=ROOT / "out" / "compared", help="where answers are kept")
     parser.add_argument("--calls", type=int, help="how many calls are asked; all, if not given")
     parser.add_argument("--known", action="store_true", help="only calls that MindSpore has answered before")
-    parser.add_argument("--only", help="only calls that contain this text; the findings are printed")
+    parser.add_argument("--only", help="only calls that contain this text, as the findings write them; these are printed")
     parser.add_argument("--compile", action="store_true", help="our operators as compiled kernels")
     given = parser.parse_args()
     given.answers.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ def main() -> None:
     theirs = Interpreter(given.mindspore, "theirs", given.answers)
     ours.answers.unlink(missing_ok=True)
     known = theirs.known() if given.known else None
-    calls = [call for call in catalogue.ordered() if given.only is None or given.only in call["text"]]
+    calls = [call for call in catalogue.ordered() if given.only is None or given.only in findings.written(call)]
     calls = [call for call in calls if known is None or key_of(call) in known][: given.calls]
     with ThreadPoolExecutor() as pool:
         answers = list(pool.map(lambda interpreter: interpreter.answer(calls), (ours, theirs)))

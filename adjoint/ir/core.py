@@ -88,6 +88,11 @@ class Node:
         (value,) = self.results
         return value
 
+    @property
+    def ends_gradients(self) -> bool:
+        """Return whether no gradient flows through the node, although none is missed: `Op.cuts` says why."""
+        return bool(self.op.cuts) and bool(self.op.cut([x.type for x in self.operands]))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Function:

@@ -125,7 +125,7 @@ class Op(metaclass=_OpClass):
     """True if one kernel of the op may serve operands of many sizes; False if each text is for one size."""
     cuts: ClassVar[str] = ""
     """The reason why no gradient flows through the op although none is missed, as for comparisons; "" if gradients flow or it is an error.
-    """
+    Where that depends on the operands, `cut` tells."""
     in_python: ClassVar[bool] = False
     """True if the op is computed by its reference, although there is a compiler."""
     by_program: ClassVar[bool] = False
@@ -178,6 +178,10 @@ class Op(metaclass=_OpClass):
     def reference(self, *operands: Any) -> Any:
         """Compute the op on NumPy arrays, as its definition; return one array, or a tuple of them."""
         raise NotImplementedError(f"{type(self).__name__}.reference")
+
+    def cut(self, operands: Sequence[Type]) -> str:
+        """Return `cuts`, or "" if gradients flow through the op on operands of these types; it has a `vjp` for those then."""
+        return self.cuts
 
     def vjp(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
         """Return the cotangent of each operand, or None for one that receives none.
@@ -280,7 +284,7 @@ def operation(cls: OpType) -> OpType:
         raise TypeError(f"an op called {made.name} exists already")
     if not documented or (made.infer is Op.infer and made.result_types is Op.result_types):
         raise TypeError(f"op {made.name} lacks its docstring or its inference")
-    if made.cuts:
+    if made.cuts and made.cut is Op.cut:
         made.vjp = _cut  # pyright: ignore[reportAttributeAccessIssue] - it asks for nothing that `vjp` is not given
     if not _registry.expects(made.name):
         for announce in announced:

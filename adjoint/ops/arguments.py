@@ -85,6 +85,13 @@ def real_operand(op: Op | str, x: Any, argument: str = "input") -> Tensor:
     return found
 
 
+def brought_to(op: Op | str, x: Tensor, dtype: DType, argument: str) -> Tensor:
+    """Return a Tensor in another dtype; raise TypeError for complex numbers that would lose their imaginary parts."""
+    if x.dtype.is_complex and not dtype.is_complex:
+        raise wrong(op, argument, f"a Tensor of real numbers; `ops.real({argument})` is the real part", x, TypeError)
+    return x.astype(dtype, copy=False)
+
+
 def as_bools(x: Tensor) -> Tensor:
     """Return for each element whether it is not 0."""
     if x.dtype.is_complex:  # a cast takes the real part

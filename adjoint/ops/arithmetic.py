@@ -22,7 +22,7 @@ from adjoint.ir.ops.conversion import Cast, Identity, Select, StopGradient
 from adjoint.ir.ops.logic import BitwiseNot, LogicalNot
 from adjoint.ir.types import BF16, BOOL, F16, F32, F64, I64, U64, DType
 from adjoint.ops import generated
-from adjoint.ops.arguments import choice, filler, flag, floating, integer, number, operand, real, wrong
+from adjoint.ops.arguments import brought_to, choice, filler, flag, floating, integer, number, operand, real, wrong
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.operators import binary, combined, divided, nearest_in
 from adjoint.runtime.tensor.promotion import scalar_dtype
@@ -392,7 +392,7 @@ def masked_fill(input_x: Any, mask: Any, value: Any) -> Tensor:
     filling = value if isinstance(value, Tensor) else filler("MaskedFill", "value", value, x.dtype)
     if filling.ndim:
         raise wrong("MaskedFill", "value", "a number or a Tensor without dimensions", value, TypeError)
-    return apply(_SELECT, mask, filling.astype(x.dtype, copy=False), x)
+    return apply(_SELECT, mask, brought_to("MaskedFill", filling, x.dtype, "value"), x)
 
 
 def _bound(name: str, x: Tensor, bound: Any) -> Any:

@@ -49,9 +49,13 @@ def reduced(x: Tensor, reduction: str) -> Tensor:
 
 @fusible
 def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
-    """(input - target) ** 2, in floating point."""
+    """(input - target) ** 2, in floating point; TypeError for complex numbers."""
     kind = reduction_argument("MSELoss", reduction)
     distance = arithmetic.sub(floating(operand("MSELoss", input)), floating(operand("MSELoss", target, "target")))
+    if distance.dtype.is_complex:
+        name, given = next((n, x) for n, x in (("input", input), ("target", target)) if x.dtype.is_complex)
+        raise wrong("MSELoss", name, "a Tensor of real numbers; `ops.square(ops.ComplexAbs()(input - target)).mean()` is of complex ones",
+                    given, TypeError)
     return reduced(arithmetic.square(distance), kind)
 
 
@@ -152,7 +156,7 @@ def softmax_cross_entropy_with_logits(logits: Any, labels: Any) -> Tensor:
 def _class_weights(op: str, weight: Any, classes: int) -> Tensor | None:
     if weight is None:
         return None
-    found = operand(op, weight, "weight")
+    found = real_operand(op, weight, "weight")
     if found.shape != (classes,):
         raise wrong(op, "weight", f"of shape ({classes},)", found)
     return found

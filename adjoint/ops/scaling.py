@@ -12,7 +12,7 @@ import numpy as np
 from adjoint.ir.op import made
 from adjoint.ir.ops.resample import Resample
 from adjoint.ir.types import BOOL, F32, I32
-from adjoint.ops.arguments import operand, sizes_argument, wrong
+from adjoint.ops.arguments import operand, real_operand, sizes_argument, wrong
 from adjoint.ops.resizing import CACHED, Table, checked_sizes
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor, apply
@@ -21,7 +21,7 @@ __all__ = ["KERNELS", "resized_by_area", "scaled_and_translated"]
 
 
 def _images_and_size(op: str, images: Any, size: Any) -> tuple[Tensor, tuple[int, ...]]:
-    x, wanted = operand(op, images, "images"), operand(op, size, "size")
+    x, wanted = real_operand(op, images, "images"), operand(op, size, "size")
     if x.dtype is BOOL:
         raise wrong(op, "images", "a Tensor of numbers", x, TypeError)
     if wanted.dtype is not I32:

@@ -20,6 +20,7 @@ from adjoint.ops import reduction as reductions
 from adjoint.ops.arguments import (
     ArgumentMistake,
     axis_argument,
+    brought_to,
     choice,
     dimension,
     flag,
@@ -303,7 +304,7 @@ def slice_scatter(input: Any, src: Any, axis: int = 0, start: Any = None, end: A
     if not places:
         return x.copy()
     rows = apply(made(Iota, tensor(I64, (len(places),)), 0)) * pace + places.start
-    found = put("update", moveaxis(x, along, 0), rows, moveaxis(new.astype(x.dtype, copy=False), along, 0))
+    found = put("update", moveaxis(x, along, 0), rows, moveaxis(brought_to(op, new, x.dtype, "src"), along, 0))
     return moveaxis(found, 0, along)
 
 

@@ -43,6 +43,8 @@ def _combined(op: str, kind: str, x: Tensor, ids: Tensor, count: int) -> Tensor:
     """Return the slices combined by segment; those of a negative one are left out."""
     if x.dtype is BOOL:
         raise wrong(op, "x", "a Tensor of numbers", x, TypeError)
+    if x.dtype.is_complex and kind != "mul":
+        raise wrong(op, "x", "a Tensor of real numbers", x, TypeError)
     if ids.ndim == 0 or ids.shape != x.shape[: ids.ndim]:
         raise wrong(op, "segment_ids", f"of a shape that {x.shape} begins with", ids)
     rest = x.shape[ids.ndim :]
@@ -105,8 +107,9 @@ def _ascending(op: str, input_x: Any, segment_ids: Any) -> tuple[Tensor, Tensor,
 
 
 def _of_each(ids: Tensor, count: int, like: Tensor) -> Tensor:
-    """Return how many slices each segment has, in the dtype of the slices, in a shape that broadcasts with the result."""
-    return reshape(unsorted_segment_sum(ones(ids.shape, like.dtype), ids, count), (count, *(1,) * (like.ndim - 1)))
+    """Return how many slices each segment has, in the dtype of the slices or of their real parts, in a shape that
+    broadcasts with the result."""
+    return reshape(unsorted_segment_sum(ones(ids.shape, like.dtype.part), ids, count), (count, *(1,) * (like.ndim - 1)))
 
 
 def of_ascending(op: str, kind: str) -> Callable[[Any, Any], Tensor]:
@@ -117,7 +120,7 @@ def of_ascending(op: str, kind: str) -> Callable[[Any, Any], Tensor]:
         if not count:
             return narrow(x, 0, 0, 0)
         if kind in ("sum", "mean"):
-            wide = x.astype({BF16: F32}.get(x.dtype, x.dtype) if kind == "sum" or x.dtype.is_float else F64, copy=False)
+            wide = x.astype({BF16: F32}.get(x.dtype, x.dtype) if kind == "sum" or x.dtype.is_inexact else F64, copy=False)
             total = unsorted_segment_sum(wide, ids, count)
             found = total if kind == "sum" else total / maximum(_of_each(ids, count, wide), 1)
             return found.astype(x.dtype, copy=False)

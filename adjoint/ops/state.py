@@ -10,7 +10,7 @@ import numpy as np
 
 from adjoint.foundation.diagnostics import user_place
 from adjoint.ir.types import DType
-from adjoint.ops.arguments import integer, number, operand, sizes_argument, wrong
+from adjoint.ops.arguments import brought_to, integer, number, operand, sizes_argument, wrong
 from adjoint.ops.primitive import Primitive
 from adjoint.ops.shapes import reshape
 from adjoint.runtime.process.location import user_location
@@ -35,12 +35,10 @@ def _fitting(op: str, variable: Tensor, value: Any) -> Tensor:
     """
     if not isinstance(value, Tensor):
         return constant(number(op, "value", value), variable.dtype)
-    if value.dtype.is_float and not variable.dtype.is_float:
+    if value.dtype.is_float and not variable.dtype.is_inexact:
         raise wrong(op, "value", f"of integers, as 'variable', {variable.dtype}; `value.astype(variable.dtype)` cuts the fractions off",
                     value, TypeError)
-    if value.dtype.is_complex and not variable.dtype.is_complex:
-        raise wrong(op, "value", f"of real numbers, as 'variable', {variable.dtype}; `ops.real(value)` is the real part", value, TypeError)
-    return value.astype(variable.dtype, copy=False)
+    return brought_to(op, value, variable.dtype, "value")
 
 
 def _written(op: str, variable: Any, value: Tensor) -> Tensor:

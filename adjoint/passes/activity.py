@@ -206,7 +206,7 @@ class Activity:
     @staticmethod
     def passed_on(node: Node, active: Container[Any]) -> list[Value]:
         """Return the results of a node without regions through which a gradient passes, given the values through which one passes."""
-        if node.op.cuts or not any(x in active for x in node.operands):
+        if node.ends_gradients or not any(x in active for x in node.operands):
             return []
         return [value for value in node.results if differentiable(value.type)]
 

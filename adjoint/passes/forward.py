@@ -199,7 +199,7 @@ class _Forward:
                     self.beside(b, body.nodes)
                     for atom, value in zip(body.results, node.results, strict=True):
                         self._set(value, self.tangent(atom))
-                case op if op.cuts or not any(self.tangent(atom) is not None for atom in node.operands):
+                case op if node.ends_gradients or not any(self.tangent(atom) is not None for atom in node.operands):
                     pass
                 case Cell(title=title):
                     _refuse(node, f"{title} has a `bprop` of its own, which is Python")

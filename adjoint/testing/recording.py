@@ -123,7 +123,7 @@ def record(fn: Callable[..., Sequence[Tensor]], inputs: Sequence[Tensor], parame
         state.tracer = outer
     atoms = [x for x in made.results if isinstance(x, Value)]
     free = [*dict.fromkeys([*free_values(made.nodes, atoms), *atoms[len(known):]])]
-    cut = [value for node in walk(Region((), made.nodes, ())) if node.op.cuts for value in node.results]
+    cut = [value for node in walk(Region((), made.nodes, ())) if node.ends_gradients for value in node.results]
     tape.fill([made.slots[value] for value in (*free, *cut)])
 
     def of(values: Sequence[Value]) -> dict[Value, Array]:

@@ -157,7 +157,7 @@ def wrong_operators(log: Sequence[Execution], rng: np.random.Generator) -> Itera
     for execution in log:
         node = execution.node
         key = node.op, tuple(x.type for x in node.operands), str(node.loc)
-        if isinstance(node.op, (Attach, Cell, Hook, Outputs)) or key in seen or node.op.cuts:
+        if isinstance(node.op, (Attach, Cell, Hook, Outputs)) or key in seen or node.ends_gradients:
             continue
         text = _of_operator(execution, rng)
         if text:

@@ -133,7 +133,7 @@ class Asked:
                 parameter.set_data(self.ms.Tensor(numbers.astype(np.float32)).astype(parameter.dtype))
 
     def _floating(self, value: Any) -> bool:
-        return isinstance(value, self.ms.Tensor) and str(value.dtype) in ("Float16", "BFloat16", "Float32", "Float64")
+        return isinstance(value, self.ms.Tensor) and str(value.dtype).startswith(("Float", "BFloat", "Complex"))
 
     def _gradients(self, tree: ast.expr, space: dict[str, Any], result: Any, tensors: dict[str, Any], cell: Any) -> Any:
         """The gradients of each floating result by the tensors of the call and the cell's parameters, for cotangents that differ."""
@@ -151,6 +151,8 @@ class Asked:
                 return self._flat(_evaluated(tree, {**space, **dict(zip(by, values))}))[place]
 
             cotangent = np.random.default_rng([11, *leaf.shape]).uniform(0.5, 1.5, leaf.shape).astype(np.float32)
+            if str(leaf.dtype).startswith("Complex"):
+                cotangent = cotangent + 1j * cotangent[::-1] if cotangent.ndim else cotangent * (1 + 0.5j)
             operation = self.ms.ops.GradOperation(get_all=True, get_by_list=weights is not None, sens_param=True)
             try:
                 differentiated = operation(of) if weights is None else operation(of, weights)
@@ -174,7 +176,7 @@ class Asked:
             name = str(value.dtype)
             array = (value.astype(self.ms.float32) if name == "BFloat16" else value).asnumpy()
             return {"dtype": name, "shape": list(value.shape), "bytes": _text(array), "as": array.dtype.name}
-        if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "fiub":
+        if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "fiubc":
             name = value.dtype.name
             return {"dtype": f"numpy {name}", "shape": list(value.shape), "bytes": _text(np.asarray(value)), "as": name}
         if isinstance(value, bool | int | str | None):

@@ -19,7 +19,7 @@ import good_calls
 import mint_calls
 import record_transforms
 import spaces
-from variations import DTYPES, NUMBERS, SHAPES, VALUES, WRONG
+from variations import COMPLEX, DTYPES, NUMBERS, SHAPES, VALUES, WRONG
 
 from adjoint import Tensor
 
@@ -92,7 +92,7 @@ def _varied(text: str, of: str, values: dict[str, Any]) -> Iterator[Call]:
     tree = ast.parse(text, mode="eval").body
     tensors = list(dict.fromkeys(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(values.get(n.id), Tensor)))
     floats = [name for name in tensors if str(values[name].dtype).startswith(("Float", "BFloat"))]
-    kinds = {"dtype": DTYPES, "shape": SHAPES, "value": VALUES, "number": NUMBERS, "wrong": WRONG}
+    kinds = {"dtype": DTYPES + COMPLEX, "shape": SHAPES, "value": VALUES, "number": NUMBERS, "wrong": WRONG}
     for kind, ways in kinds.items():
         for way in ways:
             if len(floats) > 1 and kind not in ("number", "wrong"):

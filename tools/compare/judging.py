@@ -105,7 +105,7 @@ def _of_leaves(ours: Any, theirs: Any, kind: str) -> Verdict:
         return Verdict("shape", _leaf(ours), _leaf(theirs))
     if ours["bytes"] == theirs["bytes"]:
         return Verdict("equal")
-    mine, other = _array(ours), _array(theirs)
+    mine, other = (_parts(_array(leaf)) for leaf in (ours, theirs))
     if mine.dtype.kind != "f":
         return Verdict(kind, _leaf(ours), _leaf(theirs))
     nan = np.isnan(mine)
@@ -138,6 +138,11 @@ def _form(leaf: Any) -> Any:
 
 def _array(leaf: dict[str, Any]) -> np.ndarray[Any, Any]:
     return np.frombuffer(base64.b64decode(leaf["bytes"]), leaf["as"]).reshape(leaf["shape"])
+
+
+def _parts(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Complex numbers as their real and imaginary parts, other arrays as they are."""
+    return array.reshape(-1).view(f"f{array.itemsize // 2}") if array.dtype.kind == "c" else array
 
 
 def _words(answer: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 DTYPES = ("float16", "bfloat16", "float64", "int8", "uint8", "int32", "int64", "bool")
+COMPLEX = ("complex64", "complex128")
 SHAPES = ("empty", "without axes", "one row", "one axis more", "flat", "turned")
 NUMBERS = ("2", "2.5", "True", "an array", "a list")
 VALUES = ("special", "kinks", "zeros", "ties")
@@ -25,6 +26,9 @@ def changed(value: Any, how: str, turn: int, ms: Any) -> Any:
     if how in DTYPES:
         whole = value.abs() if how == "uint8" else value  # what becomes of negative numbers is left to the processor there
         return _as(value, whole.astype(ms.bool_ if how == "bool" else getattr(ms, how)), ms)
+    if how in COMPLEX:
+        array = value.asnumpy()
+        return _as(value, ms.Tensor((array + 1j * np.roll(array, 1)).astype(how)), ms)
     if how in ("2", "2.5", "True"):
         return {"2": 2, "2.5": 2.5, "True": True}[how]
     if how in WRONG:

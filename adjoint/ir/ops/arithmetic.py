@@ -31,12 +31,15 @@ from adjoint.ir.ops.elementwise import (
     square,
 )
 from adjoint.ir.public import Public
-from adjoint.ir.types import BOOL, F32, F64, I32, I64, U8, tensor
+from adjoint.ir.types import BOOL, F32, F64, I32, I64, U8, TensorType, tensor
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node
     from adjoint.ir.kernel import Expr, Kernel
+    from adjoint.ir.types import Type
 
 __all__ = [
     "Abs", "Add", "Ceil", "CommonDivisor", "Div", "Floor", "FloorDiv", "Fmod", "Maximum", "Minimum", "Mod", "Mul", "MulNoNan", "Neg",
@@ -447,7 +450,8 @@ class Sign(Unary):
 
     x         T[s], T a number type
     result    T[s]
-    gradient  none: piecewise constant
+    gradient  none: piecewise constant; of a complex number x = r u, |u| = 1, (ct - u Re(conj(u) ct)) / r: the part along u is
+              that of the length; 0 at 0
     errors    TypeError: not numbers
     """
 
@@ -479,6 +483,17 @@ class Sign(Unary):
             return k.cast(k.greater(x, 0), x.dtype) - k.cast(k.less(x, 0), x.dtype)
         level = k.select(k.equal(x, 0), 0, x)
         return k.select(k.greater(x, 0), 1, k.select(k.less(x, 0), -1, level))
+
+    def cut(self, operands: Sequence[Type]) -> str:
+        (x,) = operands
+        return "" if isinstance(x, TensorType) and x.dtype.is_complex else self.cuts
+
+    def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
+        (x,) = node.operands
+        unit, zero, one = node.result, b.constant(0.0, dtype_of(x)), b.constant(1.0, dtype_of(x))
+        along = b.cast(b.real_part(b.mul(b.conjugate(unit), ct)), to=dtype_of(x))
+        flat = b.equal(x, zero)
+        return (b.select(flat, zero, b.div(b.sub(ct, b.mul(unit, along)), b.select(flat, one, b.abs(x)))),)
 
 
 @operation

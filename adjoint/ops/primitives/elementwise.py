@@ -49,10 +49,11 @@ class DivNoNan(Plain):
 
 
 class SquaredDifference(Plain):
-    """(x - y) ** 2."""
+    """(x - y) ** 2; of complex numbers (x - y) * conj(x - y)."""
 
     def __call__(self, x: Any, y: Any) -> Tensor:
-        return arithmetic.square(arithmetic.sub(x, y))
+        difference = arithmetic.sub(x, y)
+        return difference * floats.conj(difference) if difference.dtype.is_complex else arithmetic.square(difference)
 
 
 class Addcdiv(Plain):

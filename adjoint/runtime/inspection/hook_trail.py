@@ -348,7 +348,7 @@ class _Recording:
                 return ""
             following = list(self.yields.get(x, []))
             for node in self.users.get(x, []):
-                if node.op.cuts:
+                if node.ends_gradients:
                     cut = cut or node
                 elif not node.regions:
                     following += node.results

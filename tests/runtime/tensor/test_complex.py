@@ -14,6 +14,7 @@ from adjoint.ir.ops.complex_arithmetic import complex_product, complex_quotient
 Z = np.array([1 + 2j, -0.5 - 1j, 3 - 4j], np.complex64)
 W = np.array([2 - 1j, 1j, -1 + 0.5j], np.complex64)
 R = np.array([1.0, -2.0, 3.0], np.float32)
+X, ONE = Tensor([1.0, 2.0]), Tensor([1], ms.int32)
 
 
 def test_tensors_of_complex_numbers_are_made_and_shown() -> None:
@@ -98,6 +99,23 @@ def test_parts() -> None:
     assert ops.isreal(Tensor([1 + 0j, 1j])).tolist() == [True, False]
     with pytest.raises(TypeError, match="Float32 or Float64"):
         ops.Complex()(Tensor([1]), Tensor([1]))
+
+
+@pytest.mark.parametrize("mode", [lambda f: f, ms.jit, ms.vmap], ids=["eager", "jit", "vmap"])
+def test_a_sign_has_a_gradient_across_its_direction(mode: Any) -> None:
+    def turned(z: Any) -> Any:
+        return ops.real(mode(ops.sgn)(z) * Tensor([2 - 1j, 1j, -1 + 0.5j, 1.0])).sum()
+
+    z, h = np.array([1 + 2j, -0.5 - 1j, 3 - 4j, 0]), 1e-6
+    found = ms.grad(turned)(Tensor(z)).asnumpy()
+    for i, unit in ((i, unit) for i in range(3) for unit in (1, 1j)):
+        e = np.zeros(4, complex)
+        e[i] = unit * h
+        slope = float(turned(Tensor(z + e)) - turned(Tensor(z - e))) / (2 * h)
+        assert abs((found[i] * np.conj(unit)).real - slope) < 1e-8
+        moved = ms.jvp(turned, Tensor(z), Tensor(e / h))[1]
+        assert abs(float(moved) - slope) < 1e-8
+    assert found[3] == 0 and not ms.grad(lambda x: ops.sign(x).sum())(Tensor(R)).asnumpy().any()
 
 
 def test_gradient_of_a_conversion_is_the_real_part() -> None:
@@ -257,6 +275,13 @@ def test_norms_and_products() -> None:
     assert square[0, 0].H.asnumpy() == square.asnumpy()[0, 0].conj()
 
 
+def test_means_squares_and_writes_keep_the_imaginary_parts() -> None:
+    assert ops.SegmentMean()(Tensor(Z), Tensor([0, 0, 1])).tolist() == [(Z[0] + Z[1]) / 2, Z[2]]
+    assert ops.SquaredDifference()(Tensor(Z), Tensor(W)).tolist() == ((Z - W) * (Z - W).conj()).tolist()
+    kept = Parameter(Tensor(Z), name="kept")
+    assert ops.assign_add(kept, Tensor(R)).tolist() == (Z + R).tolist() and ops.assign(kept, Tensor(R)).tolist() == R.tolist()
+
+
 @pytest.mark.parametrize("call", [
     lambda z: z < z, ops.max, ops.argmax, ops.sort, ops.floor, ops.round, ops.trunc, ops.relu, ops.softmax, ops.erf, ops.cov,
     ops.nan_to_num, lambda z: ops.maximum(z, z), lambda z: ops.clamp(z, 0, 1), lambda z: z // z, lambda z: z % z,
@@ -271,7 +296,10 @@ def test_what_does_not_take_complex_numbers_says_so(call: Any) -> None:
 @pytest.mark.parametrize("call", [
     lambda z: ops.assign(Parameter(Tensor([1.0, 2.0]), name="w"), z), lambda z: ops.assign_add(Parameter(Tensor([1.0, 2.0]), name="w"), z),
     lambda z: ops.bernoulli(z, 0.5), lambda z: ops.multinomial(z, 1), lambda z: ops.binary_cross_entropy(z, z),
-    lambda z: ops.rms_norm(z, z), lambda z: ops.bucketize(z, [0.0]), lambda z: ops.randint_like(z, 0, 9),
+    lambda z: ops.rms_norm(z, z), lambda z: ops.bucketize(z, [0.0]), lambda z: ops.randint_like(z, 0, 9), lambda z: ops.mse_loss(X, z),
+    lambda z: ops.select_scatter(X[None], z, 0, 0), lambda z: ops.masked_fill(X, X > 0, z[0]), lambda z: ops.nll_loss(X[None], ONE, z),
+    lambda z: ops.ResizeArea()(ops.reshape(z, (1, 2, 1, 1)), Tensor([2, 2], ms.int32)), lambda z: ops.SegmentMax()(z, Tensor([0, 0])),
+    lambda z: ops.unsorted_segment_min(z, Tensor([0, 0]), 1),
 ])
 def test_what_takes_real_numbers_only_refuses_complex_ones(call: Any) -> None:
     with pytest.raises(TypeError, match="real numbers"):
