@@ -1,6 +1,6 @@
 """Check where the values of an exported function are: what a node writes is not in memory of a value that is still needed.
 
-Nothing is taken from `standalone_memory` but the places that it chose: what is needed is found here from the IR alone.
+Nothing is taken from `standalone.memory` but the places that it chose: what is needed is found here from the IR alone.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from adjoint.codegen.emit import lower
-from adjoint.codegen.standalone_batch import Versions
-from adjoint.codegen.standalone_hooks import HOOKS
-from adjoint.codegen.standalone_memory import MemoryPlan, element_of, loop_parts, memory_of
+from adjoint.codegen.standalone.batch import Versions
+from adjoint.codegen.standalone.hooks import HOOKS
+from adjoint.codegen.standalone.memory import MemoryPlan, element_of, loop_parts, memory_of
 from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.core import Atom, Function, Node, Region, Value, free_of
 from adjoint.ir.ops.control import For, If, While

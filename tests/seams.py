@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from adjoint.codegen import recipes
-from adjoint.codegen.standalone_memory import ValueLayout
+from adjoint.codegen.standalone.memory import ValueLayout
 from adjoint.foundation import ownership
 from adjoint.ir.ops.arithmetic import Mul, Sub
 from adjoint.ir.ops.fused import FusedKernel

@@ -15,11 +15,11 @@ import pytest
 ADJOINT = Path(__file__).parent.parent / "adjoint"
 
 PACKAGES = [
-    "codegen", "frontend", "frontend/tree", "frontend/values", "frontend/changes", "frontend/control", "frontend/operations",
-    "frontend/calls", "frontend/code", "ir", "ir/kernel", "passes", "runtime", "runtime/process", "runtime/memory", "runtime/hooks",
-    "runtime/tensor", "runtime/cells", "runtime/gradients", "runtime/checkpoints", "runtime/graphs", "runtime/graphs/reports",
-    "runtime/graphs/guards", "runtime/graphs/inputs", "runtime/graphs/lowering", "runtime/graphs/running", "runtime/graphs/calls",
-    "foundation",
+    "codegen", "codegen/standalone", "frontend", "frontend/tree", "frontend/values", "frontend/changes", "frontend/control",
+    "frontend/operations", "frontend/calls", "frontend/code", "ir", "ir/kernel", "passes", "runtime", "runtime/process",
+    "runtime/memory", "runtime/hooks", "runtime/tensor", "runtime/cells", "runtime/gradients", "runtime/checkpoints", "runtime/graphs",
+    "runtime/graphs/reports", "runtime/graphs/guards", "runtime/graphs/inputs", "runtime/graphs/lowering", "runtime/graphs/running",
+    "runtime/graphs/calls", "foundation",
 ]
 
 TOGETHER = {("ir", "registry", "op"), ("ir", "op", "core"), ("ir", "op", "build")}

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from adjoint.codegen.errors import NOT_STANDALONE
-from adjoint.codegen.standalone_hooks import HOOKS
+from adjoint.codegen.standalone.hooks import HOOKS
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Module, Node, symbol_like, tensor_type, walk
 from adjoint.ir.ops.conversion import Cast

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from adjoint.codegen.errors import NOT_STANDALONE
-from adjoint.codegen.standalone_function import RANDOM, ExportedFunction, used_state
-from adjoint.codegen.standalone_hooks import HOOKS, HookField, hook_declaration, hook_name
-from adjoint.codegen.standalone_project import OWN_NAMES, START, Project, RecordedCall, StateField
+from adjoint.codegen.standalone.entry import RANDOM, ExportedFunction, used_state
+from adjoint.codegen.standalone.hooks import HOOKS, HookField, hook_declaration, hook_name
+from adjoint.codegen.standalone.project import OWN_NAMES, START, Project, RecordedCall, StateField
 from adjoint.codegen.user_names import TAKEN, free, is_identifier, local_name
 from adjoint.common.dtype import float16
 from adjoint.foundation.dataclass import dataclass
@@ -228,7 +228,7 @@ class _Made:
         """Return the symbols of state that any version uses, and for each whether one writes it."""
         found: dict[str, bool] = {}
         for version in self.versions.values():
-            for symbol, written in used_state(version.function).items():
+            for symbol, written in used_state(version.function.body).items():
                 found[symbol] = found.get(symbol, False) or written
         return found
 

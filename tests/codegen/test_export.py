@@ -16,8 +16,8 @@ from cffi import FFI
 
 import adjoint as ms
 from adjoint import Tensor, nn, ops
-from adjoint.codegen.standalone_batch import formula, together
-from adjoint.codegen.standalone_stack import arrays_on_stack
+from adjoint.codegen.standalone.batch import formula, together
+from adjoint.codegen.standalone.stack import arrays_on_stack
 from adjoint.codegen.toolchain import Toolchain
 from adjoint.foundation.diagnostics import CompileError
 from adjoint.ir.core import Function

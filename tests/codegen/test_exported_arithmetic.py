@@ -13,8 +13,8 @@ import numpy as np
 
 import adjoint as ms
 from adjoint import Tensor, nn, ops
-from adjoint.codegen.standalone import standalone_file
-from adjoint.codegen.standalone_function import ExportedFunction
+from adjoint.codegen.standalone.entry import ExportedFunction
+from adjoint.codegen.standalone.file import standalone_file
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Function, Value, tensor_type, walk
 from adjoint.ir.ops.unrolled import Unrolled

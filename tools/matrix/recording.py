@@ -33,8 +33,8 @@ from op_cases import Kernels, cases, lowered_cases  # noqa: E402  # found on `sy
 from programs import PROGRAMS  # noqa: E402  # found on `sys.path`, set above
 
 import adjoint as ms  # noqa: E402  # after `sys.path`
-from adjoint.codegen.standalone import arena_members, standalone_file  # noqa: E402  # after `sys.path`
-from adjoint.codegen.standalone_function import RANDOM, Context, ExportedFunction, used_state  # noqa: E402  # after `sys.path`
+from adjoint.codegen.standalone.entry import RANDOM, Context, ExportedFunction, used_state  # noqa: E402  # after `sys.path`
+from adjoint.codegen.standalone.file import arena_members, standalone_file  # noqa: E402  # after `sys.path`
 from adjoint.foundation.diagnostics import CompileError  # noqa: E402  # after `sys.path`
 from adjoint.ir.core import Module, Value  # noqa: E402  # after `sys.path`
 from adjoint.ir.ops.statistics import Statistics  # noqa: E402  # after `sys.path`
@@ -140,7 +140,7 @@ def _one(title: str, module: Module, symbol: str, state: Any, inputs: Sequence[A
     with drawn_from(stream):
         found = [_stored(x) for x in loaded.run(symbol, inputs)]
     now = {**{name: _stored(x) for name, x in loaded.state.items()}, RANDOM: np.array([stream.seed, stream.draws], np.uint64)}
-    written = [name for name, is_written in used_state(function).items() if is_written]
+    written = [name for name, is_written in used_state(function.body).items() if is_written]
     return Recorded(title, entry, [_stored(x) for x in inputs], before, found, {name: now[name] for name in written})
 
 
@@ -187,7 +187,7 @@ def write_bundle(folder: Path, number: int, recorded: Sequence[Recorded], first:
     entries, members = [], []
     for place, each in enumerate(recorded):
         places: dict[str, str] = {}
-        for symbol in used_state(each.entry.function):
+        for symbol in used_state(each.entry.function.body):
             member = f"p{first + place}_s{len(places)}"
             places[symbol] = f"context->state.{member}"
             members.append(f"        {_element(each.state[symbol])} {member}[{max(each.state[symbol].size, 1)}];")

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adjoint.codegen.emit import lower, shown, unit_text
-from adjoint.codegen.standalone import StandaloneFile, standalone_file
-from adjoint.codegen.standalone_function import ExportedFunction
+from adjoint.codegen.standalone.entry import ExportedFunction
+from adjoint.codegen.standalone.file import StandaloneFile, standalone_file
 from adjoint.foundation.dataclass import dataclass, field
 from adjoint.foundation.diagnostics import user_place
 from adjoint.ir.core import Function, Module, Node, Value, walk

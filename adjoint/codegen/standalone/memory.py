@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from adjoint.codegen.errors import NOT_STANDALONE
-from adjoint.codegen.standalone_batch import Versions
-from adjoint.codegen.standalone_hooks import HOOKS
+from adjoint.codegen.standalone.batch import Versions
+from adjoint.codegen.standalone.hooks import HOOKS
 from adjoint.foundation.dataclass import dataclass, field
 from adjoint.ir.arena import Arena
 from adjoint.ir.core import Atom, Function, Literal, Node, Region, Value, free_of

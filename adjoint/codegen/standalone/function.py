@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, Final
 
@@ -15,19 +15,25 @@ import numpy as np
 
 from adjoint.codegen.c_print import WIDTH, Printer, comment
 from adjoint.codegen.emit import KernelStage, integer_text
-from adjoint.codegen.errors import NOT_STANDALONE
-from adjoint.codegen.standalone_arithmetic import IN_PLACE, BodyWriter, operations, signature_lines
-from adjoint.codegen.standalone_batch import NAME, NumberOfBatch, Versions, condition, formula, text_of_all
-from adjoint.codegen.standalone_hooks import HOOKS
-from adjoint.codegen.standalone_kernels import KernelChoice, Kernels, choices, has_kernel, launched, shared_scratch
-from adjoint.codegen.standalone_memory import SIZES, aligned, element_of, loop_parts, memory_of
-from adjoint.codegen.user_names import function_name
-from adjoint.foundation.dataclass import dataclass, field
-from adjoint.ir.core import Atom, Function, Host, Literal, Node, Region, Value, walk
+from adjoint.codegen.standalone.arithmetic import IN_PLACE, BodyWriter, operations, signature_lines
+from adjoint.codegen.standalone.batch import NAME, NumberOfBatch, Versions, condition, formula, text_of_all
+from adjoint.codegen.standalone.entry import (
+    FAILED,
+    NO_STEP,
+    RANDOM,
+    TOO_MANY_ROUNDS,
+    Context,
+    ExportedFunction,
+    changed_lines,
+    used_state,
+)
+from adjoint.codegen.standalone.kernels import KernelChoice, Kernels, choices, has_kernel, launched, shared_scratch
+from adjoint.codegen.standalone.memory import SIZES, aligned, element_of, loop_parts, memory_of
+from adjoint.ir.core import Atom, Function, Literal, Node, Region, Value, walk
 from adjoint.ir.kernel.c_ast import literal
 from adjoint.ir.kernel.names import identifier
 from adjoint.ir.ops.control import For, If, While
-from adjoint.ir.ops.host import Apply, Bprop, Callback, CellCallback, Observe
+from adjoint.ir.ops.host import Callback, CellCallback, Observe
 from adjoint.ir.ops.random import KEY, Draw
 from adjoint.ir.ops.stack import Pop, Push, Stack, Undef
 from adjoint.ir.ops.state import Read, Write
@@ -36,92 +42,11 @@ from adjoint.ir.print import Listing, listing
 from adjoint.ir.storage import from_compute
 from adjoint.ir.types import DType, StackType, TensorType, Type
 
-__all__ = ["ARENAS", "FAILED", "NO_STEP", "OTHER_LAYOUT", "RANDOM", "TOO_MANY_ROUNDS", "WRONG_BATCH", "Context", "ExportedFunction",
-           "FunctionWriter", "changed_lines", "check_function", "function_heading", "used_state"]
-
-RANDOM: Final = "random!"
-"""The symbol of the state from which random numbers are drawn: u64[2], the seed and the number of draws."""
-
-FAILED: Final = 1
-TOO_MANY_ROUNDS: Final = -1
-NO_STEP: Final = -2
-OTHER_LAYOUT: Final = -3
-WRONG_BATCH: Final = -4
-STATUSES: Final = {FAILED: "FAILED", TOO_MANY_ROUNDS: "TOO_MANY_ROUNDS", NO_STEP: "NO_STEP", OTHER_LAYOUT: "OTHER_LAYOUT",
-                   WRONG_BATCH: "WRONG_BATCH"}
-"""What functions of a file return but 0, with the macro of the header after its prefix: see `standalone_project`."""
-
-
-@dataclass(frozen=True)
-class Context:
-    """A struct of the caller's that holds state and intermediate values.
-
-    type    its name; its member `arena` holds intermediate values, see `arena_members`
-    header  the file that declares it
-    """
-
-    type: str
-    header: str
-
-    def status(self, number: int) -> str:
-        """Return the macro for what a function returns."""
-        return f"{self.type.removesuffix('_context').upper()}_{STATUSES[number]}"
-
-
-@dataclass(frozen=True)
-class ExportedFunction:
-    """A function that becomes part of a standalone C file.
-
-    function    its IR, without gradients and cells in it
-    state       the parameters of its module
-    results     the names of its results
-    name        its name in C
-    max_rounds  the largest number of rounds of a loop that keeps values for its gradient, if the rounds are not known
-    places      with a context: for each symbol of state a C expression that points to it
-    hosts       the Python functions that its module calls, for messages
-    hooks       with a context: for each symbol of hooks a C expression of the pointer to the function
-    batches     with a context: the function for each number of rows from 1 on, if its arguments have any number up to the last one
-    """
-
-    function: Function
-    state: Mapping[str, TensorType]
-    results: Sequence[str]
-    name: str = ""
-    max_rounds: int | None = None
-    places: Mapping[str, str] = field(default_factory=dict)
-    hosts: Mapping[str, Host] = field(default_factory=dict)
-    hooks: Mapping[str, str] = field(default_factory=dict)
-    batches: Mapping[int, Function] = field(default_factory=dict)
-
-    @property
-    def c_name(self) -> str:
-        """Return the name of the function in C."""
-        return self.name or function_name(self.function.symbol)
-
+__all__ = ["ARENAS", "FunctionWriter", "function_heading"]
 
 ARENAS: Final = {"double _Complex": "c128", "float _Complex": "c64", "double": "f64", "int64_t": "i64", "uint64_t": "u64", "float": "f32",
                  "int32_t": "i32", "uint32_t": "u32", "int16_t": "i16", "uint16_t": "u16", "int8_t": "i8", "uint8_t": "u8"}
 """For each C type of elements its array in the arena; the largest elements first, so that a struct has no gaps."""
-
-
-def used_state(function: Function) -> dict[str, bool]:
-    """Return the symbols of state that a function uses, in the order of the program, and for each whether the function writes it."""
-    return _used_in(function.body)
-
-
-def _used_in(region: Region) -> dict[str, bool]:
-    found: dict[str, bool] = {}
-    for node in walk(region):
-        match node.op:
-            case Read(symbol=symbol):
-                found.setdefault(symbol, False)
-            case Write(symbol=symbol):
-                found[symbol] = True
-            case Draw():
-                found[RANDOM] = True
-            case _:
-                pass
-    return found
 
 
 class FunctionWriter(BodyWriter):
@@ -148,7 +73,7 @@ class FunctionWriter(BodyWriter):
         self.entry, self.versions, self.function, self.name = entry, versions, versions.function, name
         self.kernels, self.context, self.places = kernels, context, dict(entry.places)
         self.memory = memory_of(versions, self._scratch, entry.max_rounds)
-        self.used = used_state(self.function)
+        self.used = used_state(self.function.body)
         self._in_place = sum(operations(node) for node in walk(self.function.body) if kernels.is_single(node)) <= IN_PLACE
         self.listings = [listing(function, locations=False) for function in versions.functions or (self.function,)]
         self.listing = self.listings[-1]
@@ -494,7 +419,7 @@ class FunctionWriter(BodyWriter):
             if not self._is_in(value, self.names[param]) and not _is_undefined(value, node, self.function):
                 self.line(self._moved(self.names[param], value, param))
         for region in node.regions:  # a round comes after the rounds before it
-            self.changed.update(symbol for symbol, written in _used_in(region).items() if written)
+            self.changed.update(symbol for symbol, written in used_state(region).items() if written)
         places = [self.names[param] for param in params]
         spares = {i: self._spare(params[i], offset) for i, offset in self.memory.spares[node].items()}
         if isinstance(node.op, For):
@@ -620,56 +545,6 @@ class FunctionWriter(BodyWriter):
 def function_heading(name: str, parameters: Sequence[str]) -> str:
     """Return the first lines of a C function, up to its brace."""
     return f"int {name}(" + ",\n    ".join(["", *parameters])[1:] + ") {"
-
-
-def changed_lines(used: Mapping[str, bool], statuses: Mapping[int, Collection[str]], context: Context) -> list[str]:
-    """Return the lines of a comment that names the state that a function changes, and what it returns.
-
-    used      as `used_state` returns it
-    statuses  what it may return but 0, and for each the symbols of the state that may be changed by then
-    """
-    lines = [f"changes {_listed(symbol for symbol, written in used.items() if written)}"] if any(used.values()) else []
-    lines.append(f"returns {', '.join(['0', *map(context.status, statuses)])}")
-    lines += [f"{context.status(status)} may come after a change of {_listed(changed)}" for status, changed in statuses.items() if changed]
-    return [part for line in lines for part in wrap(line, WIDTH - 3, break_long_words=False)]
-
-
-def _listed(symbols: Iterable[str]) -> str:
-    return ", ".join(symbol.rstrip("!") for symbol in symbols)
-
-
-def check_function(function: Function, entry: ExportedFunction) -> None:
-    """Raise a CompileError for a function with what a C file cannot contain, such as a call of Python.
-
-    entry  what is exported, of which it is a version
-    """
-    for node in walk(function.body):
-        _check(node, entry)
-
-
-def _check(node: Node, entry: ExportedFunction) -> None:
-    own = isinstance(node.op, (Read, Write, Stack, Push, Pop, Undef, If, For, While, Draw, Unrolled))
-    is_hook = isinstance(node.op, HOOKS) and node.op.symbol in entry.hooks
-    if not (own or is_hook or node.op.can_lower or getattr(node.op, "aliases", False)):
-        host = entry.hosts.get(getattr(node.op, "symbol", ""))
-        called = f": {host.reference}" if host is not None else ""
-        raise NOT_STANDALONE.at(node.loc, f"`{node.op.name}` is Python{called}", help=_INSTEAD.get(type(node.op), _INSTEAD[Apply]))
-    for type_ in (x.type for x in (*node.operands, *node.results)):
-        while isinstance(type_, StackType):
-            type_ = type_.item
-        if not isinstance(type_, TensorType):
-            raise NOT_STANDALONE.at(node.loc, f"`{node.op.name}` is not on tensors, but on {type_}")
-        if not type_.is_static:
-            raise NOT_STANDALONE.at(node.loc, f"`{node.op.name}` has sizes that are not known: {type_}",
-                                    help="keep the size: `ops.where(mask, x, 0)` in the place of a selection")
-
-
-_INSTEAD: Final = {
-    Apply: "leave it out of what is exported, or write it with operators; what C shall show can be a result",
-    **dict.fromkeys(HOOKS, "`adjoint export` makes a hook a function pointer"),
-    Bprop: "use operators whose own gradient is the wanted one: `x + ops.stop_gradient(y - x)` is y, with the gradient of x",
-}
-"""For ops that call Python, what to write instead."""
 
 
 def _is_undefined(atom: Atom, node: Node, function: Function) -> bool:

@@ -20,12 +20,12 @@ from typing import Any, Final
 import numpy as np
 
 from adjoint.codegen.c_print import WIDTH, comment
-from adjoint.codegen.standalone import StandaloneFile, arena_members, standalone_file
-from adjoint.codegen.standalone_batch import NAME
-from adjoint.codegen.standalone_function import FAILED, NO_STEP, OTHER_LAYOUT, TOO_MANY_ROUNDS, WRONG_BATCH, Context, ExportedFunction
-from adjoint.codegen.standalone_hooks import HookField
-from adjoint.codegen.standalone_stack import arrays_on_stack
-from adjoint.codegen.standalone_table import layer_table
+from adjoint.codegen.standalone.batch import NAME
+from adjoint.codegen.standalone.entry import FAILED, NO_STEP, OTHER_LAYOUT, TOO_MANY_ROUNDS, WRONG_BATCH, Context, ExportedFunction
+from adjoint.codegen.standalone.file import StandaloneFile, arena_members, standalone_file
+from adjoint.codegen.standalone.hooks import HookField
+from adjoint.codegen.standalone.stack import arrays_on_stack
+from adjoint.codegen.standalone.table import layer_table
 from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.types import TensorType
 

@@ -15,7 +15,7 @@ In the other form (`Context`) state and intermediate values are in a struct that
 
     int net_step(net_context *context, size_t batch, const float *x, float *loss);
 
-There the arguments may have any number of rows up to a largest one: the function calls one of those that `standalone_batch` finds.
+There the arguments may have any number of rows up to a largest one: the function calls one of those that `standalone.batch` finds.
 
 What such a file cannot contain raises a CompileError: Python, symbolic dimensions, loops of unknown length whose gradient is taken.
 """
@@ -30,22 +30,13 @@ from typing import Final, NamedTuple
 from adjoint.codegen.c_print import comment
 from adjoint.codegen.emit import INCLUDES, unit_text
 from adjoint.codegen.portable import portable_text
-from adjoint.codegen.standalone_arithmetic import signature_lines
-from adjoint.codegen.standalone_batch import NAME, Versions, condition, text_of_all, together
-from adjoint.codegen.standalone_function import (
-    ARENAS,
-    TOO_MANY_ROUNDS,
-    WRONG_BATCH,
-    Context,
-    ExportedFunction,
-    FunctionWriter,
-    changed_lines,
-    check_function,
-    function_heading,
-)
-from adjoint.codegen.standalone_kernels import Kernels, unrolled_in
-from adjoint.codegen.standalone_memory import SIZES
-from adjoint.codegen.standalone_order import numbers_written_last
+from adjoint.codegen.standalone.arithmetic import signature_lines
+from adjoint.codegen.standalone.batch import NAME, Versions, condition, text_of_all, together
+from adjoint.codegen.standalone.entry import TOO_MANY_ROUNDS, WRONG_BATCH, Context, ExportedFunction, changed_lines, check_function
+from adjoint.codegen.standalone.function import ARENAS, FunctionWriter, function_heading
+from adjoint.codegen.standalone.kernels import Kernels, unrolled_in
+from adjoint.codegen.standalone.memory import SIZES
+from adjoint.codegen.standalone.order import numbers_written_last
 from adjoint.codegen.user_names import free
 from adjoint.ir.core import Atom
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
-from adjoint.codegen.standalone_memory import SIZES
+from adjoint.codegen.standalone.memory import SIZES
 
 __all__ = ["arrays_on_stack"]
 

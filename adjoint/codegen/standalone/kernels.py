@@ -8,7 +8,7 @@ from typing import Any
 
 from adjoint.codegen.emit import KernelText, lower
 from adjoint.codegen.headers import in_order, needed
-from adjoint.codegen.standalone_arithmetic import ArithmeticFunction, arithmetic_function
+from adjoint.codegen.standalone.arithmetic import ArithmeticFunction, arithmetic_function
 from adjoint.foundation.dataclass import dataclass, field
 from adjoint.ir.core import Atom, Function, Literal, Node, Region, Value
 from adjoint.ir.kernel.names import identifier
