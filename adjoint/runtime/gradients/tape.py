@@ -54,6 +54,9 @@ __all__ = ["PackingTape", "Tape", "new_tape"]
 
 _frame, _new = sys._getframe, object.__new__
 
+_CACHE = 0
+"""The code of a cache entry among the instructions of Python 3.11 and later; others are never 0."""
+
 _RUNS_CONSTRUCT = Eager.construct.__code__
 """The code object of the function that calls `enter`, then construct, then `leave`; it is recognised among the callers of an op."""
 
@@ -368,9 +371,9 @@ class Tape:
         """
         slots = self.slots
         sources: list[Any] = [slots.get(id(x)) for x in operands]
+        if all(source is None for source in sources):  # also of no operands: an op without any makes a constant
+            return None
         if None in sources:
-            if not any(source is not None for source in sources):
-                return None
             for i, x in enumerate(operands):
                 if sources[i] is None:
                     # Using one tensor twice is another path than using two tensors of one type.
@@ -524,12 +527,29 @@ class Tape:
         outside   the types of operands that have just got their slots
         """
         key = (op, place, sources)
-        step = self.at.children.get(key)
+        step = self.at.children.get(key) or self._moved(key)
         if step is None:
             path, (loc, owner) = self.path(), self._line()
             self._grow(key, path.operation(op, operands, outside, op.name[0], loc, owner))
         else:
             self.at = step
+
+    def _moved(self, key: tuple[Op, Any, Any]) -> TrieStep | None:
+        """Return the step of an op whose instruction has become another place, and note it there; None if there is none.
+
+        An instruction that calls Python, as indexing does, is left behind its last cache entry (PEP 659) once it has been specialised, and
+        at its beginning before.
+        """
+        op, place, sources = key
+        frame = user_frame()
+        if frame is None or place != id(frame.f_code) + frame.f_lasti:
+            return None
+        for other in _places_of_instruction(frame.f_code, frame.f_lasti):
+            step = self.at.children.pop((op, id(frame.f_code) + other, sources), None)
+            if step is not None:
+                self.at.children[key] = step
+                return step
+        return None
 
     def fill(self, slots: Sequence[int]) -> None:
         """Make sure that the values in these slots (value numbers) exist: compute those again that were not kept when their ops ran."""
@@ -803,6 +823,16 @@ class PackingTape(Tape):
             tensors = [wrap(x.type, x.memory) for x in [self.values[slot] for slot in step.saved]]
             self.hosts.append(None)  # if the hook raises, later hosts keep their places
             self.hosts[-1] = Packed(self._hooks, tensors, f"what the gradient of {step.node.op.symbol.rpartition('.')[0]} reads")
+
+
+def _places_of_instruction(code: CodeType, place: int) -> set[int]:
+    """Return where else a frame may stand that runs the instruction at a place: at its beginning, or at the last of its cache entries."""
+    text, first, last = code.co_code, place, place
+    while first > 0 and text[first] == _CACHE:
+        first -= 2
+    while last + 2 < len(text) and text[last + 2] == _CACHE:
+        last += 2
+    return {first, last} - {place}
 
 
 def new_tape() -> Tape:

@@ -45,6 +45,28 @@ def test_numbers_are_no_part_of_the_path(built):
     assert len(built) == 1
 
 
+def test_an_instruction_stays_the_same_when_the_interpreter_specialises_it(built):
+    """CPython 3.11 and later does so after some rounds, and then stands elsewhere in the code while an index or a property is computed."""
+    def f(x):
+        total = x.T[0].sum()
+        for i in range(3):
+            total = total + (x[i, :2] * x[0]).sum()
+        return total
+
+    gradient = ms.grad(f)
+    for _ in range(40):
+        gradient(Tensor(np.ones((3, 2), np.float32)))
+    assert len(built) == 1
+
+
+def test_what_has_no_operands_is_a_constant(built):
+    """Whether the function that makes it runs itself, as in the first calls, or as one sequence of kernels."""
+    gradient = ms.grad(lambda x: (x * ops.eye(2) + ops.ones((2, 2)) * 3).sum())
+    for _ in range(8):
+        gradient(T(1, 2))
+    assert len(built) == 1
+
+
 def test_another_shape_or_branch_is_another_path(built):
     def f(x, squared):
         return x * x if squared else x * 3
