@@ -10,42 +10,48 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from adjoint.codegen.errors import NOT_STANDALONE
 from adjoint.codegen.standalone.hooks import HOOKS
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Function, Module, Node, symbol_like, tensor_type, walk
+from adjoint.ir.core import Atom, Function, Literal, Module, Node, symbol_like, tensor_type, walk
 from adjoint.ir.ops.conversion import Cast
 from adjoint.ir.ops.host import Apply, Observe
 from adjoint.ir.ops.state import Read, Write
-from adjoint.ir.types import F16, F32, TensorType, tensor
+from adjoint.ir.types import F16, F32, F64, I64, TensorType, tensor
 from adjoint.passes.rebuild import Known, Rewriter, became
-from adjoint.runtime.graphs.graph import ContentsChange, Graph, HookCall, StateAccess
+from adjoint.runtime.graphs.graph import ContentsChange, HookCall, StateAccess
+from adjoint.runtime.graphs.guards.constants import described
+from adjoint.runtime.graphs.lowering.lowering import Lowered
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["ExportedGraph", "stored_as_halves", "without_hooks"]
+__all__ = ["ExportedGraph", "check_state", "stored_as_halves", "without_hooks"]
 
 
 class ExportedGraph(Rewriter):
     """The graph of a function for C.
 
+    lowered  the function as a graph, with what it was made from
     module  the IR
     values  the tensors that symbols refer to, by symbol; of Python state, what it is now
     keys    for each symbol what is equal for the same state in other graphs: the identity of a tensor, or the key of an attribute
     titles  for each symbol how the user calls it
+    unread  the symbols of Python state that it writes and does not read: their values are zeros here, which are not what it is now
 
     CompileError for state that has no fixed type, for forward hooks that replace values by others of another type, and for hooks of
     Parameters.
     """
 
-    def __init__(self, graph: Graph):
-        self._graph = graph
+    def __init__(self, lowered: Lowered):
+        self.lowered = lowered
+        self._graph = graph = lowered.graph
         self.values: dict[str, Tensor] = dict(graph.state)
         self.keys: dict[str, Any] = {symbol: id(tensor) for symbol, tensor in graph.state.items()}
         self.titles = {symbol: re.sub(r"^_(?=\d)", "", symbol) for symbol in graph.state}  # a layer of a list is called by its number
+        self.unread: set[str] = set()
         self._types: dict[str, TensorType] = dict(graph.module.params)
         self._symbols: dict[Any, list[str]] = {}
         functions = {name: replace(f, body=self.body(f.body)) for name, f in graph.module.functions.items()}
@@ -67,7 +73,9 @@ class ExportedGraph(Rewriter):
             raise NOT_STANDALONE.at(node.loc, "a list or dict that is kept outside of the function is changed, which C does not have",
                                     help="assign a new one, or a tuple")
         if isinstance(host, StateAccess):
-            symbols = self._of(node, host)
+            if host.constant is not None and not operands:
+                operands = [Literal(host.constant, tensor(F64 if isinstance(host.constant, float) else I64))]
+            symbols = self._of(node, host, node.results or operands)
             for symbol, operand in zip(symbols, operands, strict=False):
                 b.emit_node(Write(symbol), [operand])
             return [b.emit_node(Read(symbol, (result.type,)), [], hint=result.hint).result
@@ -81,9 +89,11 @@ class ExportedGraph(Rewriter):
             return given
         return None
 
-    def _of(self, node: Node, host: StateAccess) -> list[str]:
-        """Return the symbols of what a node reads or writes."""
-        atoms = node.results or node.operands
+    def _of(self, node: Node, host: StateAccess, atoms: Sequence[Atom]) -> list[str]:
+        """Return the symbols of what a node reads or writes.
+
+        atoms  what is read, or written
+        """
         title = self._graph.module.hosts[node.op.symbol].reference.removesuffix(" = ..")
         known = self._symbols.get(host.place)
         if known is None:
@@ -92,6 +102,8 @@ class ExportedGraph(Rewriter):
             found: Sequence[Any] = host.run() if node.results else [None] * len(atoms)
             for place, (symbol, atom, value) in enumerate(zip(known, atoms, found, strict=True)):
                 type_ = self._types[symbol] = tensor_type(atom)
+                if value is None:
+                    self.unread.add(symbol)
                 self.values[symbol] = value if value is not None else Tensor(np.zeros(type_.sizes, type_.dtype.compute.array), type_.dtype)
                 self.keys[symbol] = (host.place, place)
                 self.titles[symbol] = names[place]
@@ -99,8 +111,8 @@ class ExportedGraph(Rewriter):
         if room != given:
             shown = [", ".join(map(str, types)) for types in (given, room)]
             raise NOT_STANDALONE.at(
-                node.loc, f"`{title}` gets a value of another kind than it has before: {shown[0]}, where C has room for {shown[1]}",
-                help=f"let it be of that kind before the first call too, {_like(given)}, and in all branches")
+                node.loc, f"`{title}` gets a value of another kind than it has before: {shown[0] or 'a constant'}, where C has room for "
+                f"{shown[1] or 'none'}", help=f"let it be of one kind, before the first call too{_like(given)}, and in all branches")
         return known
 
     def _new(self, name: str) -> str:
@@ -113,10 +125,44 @@ class ExportedGraph(Rewriter):
 
 
 def _like(types: Sequence[Any]) -> str:
-    """Return an expression for a value of some types, for a message."""
+    """Return an expression for a value of some types, for a message; "" for none."""
     if len(types) == 1 and isinstance(types[0], TensorType):
-        return f"such as `ops.zeros({types[0].sizes}, adjoint.{str(types[0].dtype).lower()})`"
-    return f"as {len(types)} tensors"
+        return f", such as `ops.zeros({types[0].sizes}, adjoint.{str(types[0].dtype).lower()})`"
+    return f", as {len(types)} tensors" if types else ""
+
+
+def check_state(graphs: Sequence[ExportedGraph]) -> None:
+    """Check the Python state that the functions of a program share, and let those that only write some of it know its values.
+
+    CompileError if one takes for a constant what one of them changes, since C would keep the first value; ValueError for state that is of
+    different types in two of them.
+    """
+    known: dict[Any, tuple[TensorType, Tensor]] = {}
+    for graph in graphs:
+        known.update({graph.keys[symbol]: (graph.module.params[symbol], value) for symbol, value in graph.values.items()
+                      if symbol not in graph.unread})
+    for graph in graphs:
+        for symbol in graph.unread:
+            type_ = graph.module.params[symbol]
+            room, value = known.setdefault(graph.keys[symbol], (type_, graph.values[symbol]))
+            if room is not type_:
+                raise ValueError(f"For 'export', {graph.titles[symbol]!r} is {room} in one function and {type_} in another one: let all "
+                                 "functions write the same kind of value, for which C has room.")
+            graph.values[symbol] = value
+    changed = {address for graph in graphs for address in graph.lowered.begun.addresses()}
+    for graph in graphs:
+        for place, loc in graph.lowered.guards.constants_at(changed):
+            raise NOT_STANDALONE.at(
+                loc, f"`{place.label}`, {described(place.read())}, decides here what C computes, and a call changes it",
+                help=_AS_STATE.get(type(place.read()), _AS_STATE[None]))
+
+
+_AS_STATE: Final = {
+    bool: "let it be a Tensor, `Tensor(False)` in the place of False: then it is state in C, and `if` a branch",
+    **dict.fromkeys((int, float), "numbers are state in C where operators and Tensors use them, not functions of Python's: `ops.sin`"),
+    None: "let a Tensor or a number say it: these are state in C, and an `if` on them a branch",
+}
+"""What to write in the place of a value that a call changes, by its class."""
 
 
 class _Halves(Rewriter):

@@ -31,13 +31,14 @@ from adjoint.runtime.execution.text import Loaded, load_ir
 from adjoint.runtime.gradients.grad import value_and_grad
 from adjoint.runtime.graphs.calls.making import parsed
 from adjoint.runtime.graphs.graph import Graph
+from adjoint.runtime.graphs.lowering.lowering import Lowered
 from adjoint.runtime.tensor.description import Description
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.random import RandomStream, drawn_from, of_process
 from adjoint.runtime.tensor.structure import leaves
 from adjoint.runtime.tensor.tensor import Tensor
 from adjoint.train.exported_batch import Batch, batches_of
-from adjoint.train.exported_graph import ExportedGraph, stored_as_halves, without_hooks
+from adjoint.train.exported_graph import ExportedGraph, check_state, stored_as_halves, without_hooks
 
 __all__ = ["export", "exported"]
 
@@ -78,9 +79,12 @@ def export(net: Cell | Callable[..., Any], *inputs: Any, file_name: str, file_fo
     status that the header explains.  The test calls them with `inputs`, and compares their results with those that they have here: it
     prints whether the bits are equal, and fails if a number is further away than rounding explains.
 
-    CompileError with the user's line for what C without Python cannot do: hooks, prints, sizes that are not known.  FileExistsError for
-    files that exist.  ValueError for names that C does not allow, and for MindSpore's other formats and options; TypeError for other
-    arguments.
+    What Python keeps from call to call is state in C too if it is a Tensor, an int or a float: `self.n += 1`.  What decides which program
+    runs, such as a bool, a str or None, must not change: `Tensor(False)` may.  Hooks on gradients are pointers to functions in the context.
+
+    CompileError with the user's line for what C without Python cannot do: other hooks, prints, sizes that are not known, a constant that a
+    call changes.  FileExistsError for files that exist.  ValueError for names that C does not allow, and for MindSpore's other formats and
+    options; TypeError for other arguments, and for results that are no Tensors.
     """
     if file_format != "C":
         kept = "; `save_checkpoint` keeps parameters" if file_format in _OTHERS else ""
@@ -124,6 +128,10 @@ def exported(net: Any, inputs: Sequence[Any], file_name: str, *, gradient: bool,
     for name, (target, *given) in (also or {}).items():
         _check_name(name, [function.name for function in functions])
         functions.append(_Wanted(name, target, given))
+    for function in functions:
+        for array in leaves([*function.inputs], np.ndarray):
+            raise TypeError(f"For 'export', an argument of {function.name!r} is a NumPy array of shape {array.shape}: what C is given are "
+                            "Tensors, so pass `Tensor(array)`; an array that is a constant belongs into the function.")
     if max_batch is None:
         _check_sizes(functions)
     else:
@@ -213,7 +221,7 @@ class _Made:
                  trained: frozenset[str] = frozenset()):
         self.name, self.state, self.results, self.inputs, self.trained = wanted.name, state, results, inputs, trained
         self.module = (STANDALONE if wanted.batch is None else STANDALONE_BATCHES).run(state.module)
-        self.values = dict(state.values)
+        self.values = state.values
         self.hooks: dict[str, Any] = {}
         self.versions: dict[int, _Made] = {0: self}
         self.recorded = [0]
@@ -266,6 +274,7 @@ class _Program:
     def __init__(self, name: str, prefix: str, functions: Sequence[_Wanted], max_steps: int | None, halves: bool = False):
         self.name, self.prefix, self.max_steps = name, prefix, max_steps
         self.made = [_made(function) if function.batch is None else _made_for_each(function, function.batch) for function in functions]
+        check_state([version.state for made in self.made for version in made.versions.values()])
         self.fields: dict[Any, StateField] = {}
         changed = {made.state.keys.get(symbol, symbol) for made in self.made
                    for symbol, written in made.used.items() if written or symbol in made.trained}
@@ -359,10 +368,17 @@ def _made_for_each(function: _Wanted, batch: Batch) -> _Made:
     for version in versions.values():
         for node in walk(version.function.body):
             symbol = node.op.symbol if isinstance(node.op, (Read, Write)) else ""
-            if symbol and version.module.params[symbol] is not made.module.params.get(symbol):
+            if not symbol:
+                continue
+            if version.module.params[symbol] is not made.module.params.get(symbol):
                 raise NOT_STANDALONE.at(
                     node.loc, f"{version.state.titles[symbol]!r} has another type for another batch: {version.module.params[symbol]}",
                     help="what a call leaves for the next one has a fixed size: make it an argument, and return the new one")
+            if version.state.keys[symbol] != made.state.keys[symbol]:  # a tensor that each version has made
+                if _stored(version.values[symbol]).tobytes() != _stored(made.values[symbol]).tobytes():
+                    raise NOT_STANDALONE.at(node.loc, f"{version.state.titles[symbol]!r} has other numbers for another batch",
+                                            help="compute it with operators from the size: `ops.full((1,), x.shape[0])`")
+                version.state.keys[symbol] = made.state.keys[symbol]
     made.versions, made.recorded = versions, batch.recorded()
     return made
 
@@ -374,10 +390,13 @@ def _made(function: _Wanted) -> _Made:
     if turned:
         target.set_train(False)
     try:
-        graph: Graph = parsed(target, *function.inputs).graph
+        lowered: Lowered = parsed(target, *function.inputs)
+        for constant in leaves(lowered.outline, (bool, int, float, complex, str)):
+            raise TypeError(f"For 'export', a result of {function.name!r} is {constant!r}, a constant of Python, but C gets Tensors: leave "
+                            "it out, or return a Tensor.")
         if not function.gradient:
-            return _Made(function, ExportedGraph(graph), _names(graph), given)
-        return _gradient(function, graph, given)
+            return _Made(function, ExportedGraph(lowered), _names(lowered.graph), given)
+        return _gradient(function, lowered.graph, given)
     finally:
         if turned:
             target.set_train()
@@ -400,8 +419,7 @@ def _gradient(function: _Wanted, graph: Graph, given: Sequence[Tensor]) -> _Made
                          "has no gradient: leave gradient=True out.")
     weights = [graph.state[symbol] for symbol in trained]
     of = value_and_grad(function.target, tuple(positions) or None, weights or None)
-    both: Graph = parsed(of, *function.inputs).graph
-    state = ExportedGraph(both)
+    state = ExportedGraph(parsed(of, *function.inputs))
     own = {id(graph.state[symbol]) for symbol in trained}
     results = [*_names(graph), *(f"{name.lstrip('_')}'" for name in (*names, *trained))]
     return _Made(function, state, results, given, frozenset(symbol for symbol, key in state.keys.items() if key in own))

@@ -116,12 +116,13 @@ class StateAccess(LibraryCall):
         several values, or to a value that is neither an int nor a float
     bound   the largest absolute value that an int read here may have
     place   the key of the attribute or variable: equal for accesses to the same one
+    constant  the int or float that a write without arguments writes; None if it writes something else
     """
 
     def __init__(self, run: Callable[..., Any], number: Callable[..., Any] | None = None, bound: float = math.inf,
-                 place: tuple[Any, ...] = ()):
+                 place: tuple[Any, ...] = (), constant: int | float | None = None):
         super().__init__(run)
-        self.number, self.bound, self.place = number, bound, place
+        self.number, self.bound, self.place, self.constant = number, bound, place, constant
 
 
 class ContentsChange(LibraryCall):

@@ -196,6 +196,13 @@ class Guards:
         """
         self._seen.setdefault(place.address(), (value, is_own))
 
+    def constants_at(self, addresses: Collection[Hashable]) -> Iterator[tuple[Place, Loc]]:
+        """Yield the places with these addresses whose values the graph takes for constants, each with the line that first reads it."""
+        for place in self._recorded.values():
+            for part in place.parts():
+                if part.address() in addresses:
+                    yield place, self._read_at.get(part.address()) or self._read_at.get(place.address(), UNKNOWN)
+
     def _record(self, place: Place) -> None:
         address = place.address()
         if self._disturbances is not None and address not in self._recorded:

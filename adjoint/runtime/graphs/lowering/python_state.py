@@ -164,8 +164,9 @@ class PythonState:
         outline, leaves = outlined(self.containers.pattern(value), tensor_slot)
         is_number = isinstance(outline, OutlineSlot) and outline.category in ("int", "float")
         number = number_putter(place.over(None), self._guards, put) if is_number else None
-        self._hosts.library_call(functools.partial(StateAccess, number=number, place=place.key), f"{label}.write", writer(outline, put),
-                                 leaves, (), f"{label} = ..", _kind_of_access(value, slots_of(outline)))
+        constant = value if type(value) in (int, float) else None
+        self._hosts.library_call(functools.partial(StateAccess, number=number, place=place.key, constant=constant), f"{label}.write",
+                                 writer(outline, put), leaves, (), f"{label} = ..", _kind_of_access(value, slots_of(outline)))
         self.containers.hold(place, value)
         self._regions.has_effect = True
         self._written[place.key] = place
