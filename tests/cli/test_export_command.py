@@ -57,7 +57,7 @@ def test_rows_have_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.parametrize(("more", "code", "message"), [
-    (["shown", "--args", "f32[2]"], 1, "`apply!` is Python: print(f32[2])"),
+    (["shown", "--args", "f32[2]"], 1, "`print(f32[2])` is called here, in Python"),
     (["step", "--args", "f32[2, 4], i32[2]", "--name", "my-net"], 2, "no C identifier: 'my-net'"),
     (["step", "--args", "f32[2, 4], i32[2]", "--also", "net"], 2, "--also takes 'NAME(TYPES)'"),
     (["third", "--args", "f32[b, 4]", "--max-batch", "3"], 1, "This is the program for a batch of 1; max_batch=3"),

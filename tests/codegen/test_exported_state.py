@@ -211,6 +211,14 @@ def test_nothing_is_left_out_without_a_word(tmp_path: Path, function: Any, input
         ms.export(function, *inputs, file_name=str(tmp_path / "net"))
 
 
+@pytest.mark.parametrize(("function", "called", "instead"), [
+    (lambda x: x * int(x), "int", r"`ops\.trunc\(x\)\.astype\(ms\.int32\)`"), (lambda x: x * round(float(x)), "round", r"`ops\.round\(x\)`"),
+])
+def test_a_function_of_python_names_the_operator(tmp_path: Path, function: Any, called: str, instead: str) -> None:
+    with pytest.raises(CompileError, match=f"(?s)`{called}` is called here, in Python.*{instead}"):
+        ms.export(function, Tensor(1.5), file_name=str(tmp_path / "net"))
+
+
 def test_results_may_be_nested_or_none(tmp_path: Path) -> None:
     ms.export(lambda x: [ops.exp(x), {"a": x}, None], Tensor([1.0]), file_name=str(tmp_path / "net"))
     assert "float *" in (tmp_path / "net.h").read_text()

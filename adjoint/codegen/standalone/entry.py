@@ -129,8 +129,9 @@ def _check(node: Node, entry: ExportedFunction) -> None:
     is_hook = isinstance(node.op, HOOKS) and node.op.symbol in entry.hooks
     if not (own or is_hook or node.op.can_lower or getattr(node.op, "aliases", False)):
         host = entry.hosts.get(getattr(node.op, "symbol", ""))
-        called = f": {host.reference}" if host is not None else ""
-        raise NOT_STANDALONE.at(node.loc, f"`{node.op.name}` is Python{called}", help=_INSTEAD.get(type(node.op), _INSTEAD[Apply]))
+        called = "" if host is None else host.reference
+        raise NOT_STANDALONE.at(node.loc, f"`{called}` is called here, in Python" if called else f"`{node.op.name}` is Python",
+                                help=_IN_C.get(called) or _INSTEAD.get(type(node.op), _INSTEAD[Apply]))
     for type_ in (x.type for x in (*node.operands, *node.results)):
         while isinstance(type_, StackType):
             type_ = type_.item
@@ -140,6 +141,12 @@ def _check(node: Node, entry: ExportedFunction) -> None:
             raise NOT_STANDALONE.at(node.loc, f"`{node.op.name}` has sizes that are not known: {type_}",
                                     help="keep the size: `ops.where(mask, x, 0)` in the place of a selection")
 
+
+_IN_C: Final = {
+    "int": "`ops.trunc(x).astype(ms.int32)` is the same number, without Python",
+    "round": "`ops.round(x)` is the same number, without Python",
+}
+"""For functions of Python, what to write instead."""
 
 _INSTEAD: Final = {
     Apply: "leave it out of what is exported, or write it with operators; what C shall show can be a result",
