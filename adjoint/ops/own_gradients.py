@@ -118,8 +118,6 @@ def _fitted(op: _Own, b: Builder, bprop: Callable[..., Any], name: str, x: Atom,
         both = None
     if both == have.shape:
         return b.unbroadcast(x, to=to)
-    if both == to.shape:
-        return b.broadcast(x, to=to)
     raise BPROP.at(definition(bprop), f"the 'bprop' of `{op.name}` must return for '{name}' a gradient of its shape, {list(to.shape)}, or "
                                       f"of one that it broadcasts to, but it returned one of shape {list(have.shape)}")
 

@@ -212,7 +212,8 @@ def test_nothing_is_left_out_without_a_word(tmp_path: Path, function: Any, input
 
 
 @pytest.mark.parametrize(("function", "called", "instead"), [
-    (lambda x: x * int(x), "int", r"`ops\.trunc\(x\)\.astype\(ms\.int32\)`"), (lambda x: x * round(float(x)), "round", r"`ops\.round\(x\)`"),
+    (lambda x: x * int(x), "int", r"`ops\.trunc\(x\)\.astype\(ms\.int32\)`"),
+    (lambda x: x * round(float(x)), "round", r"`ops\.round\(x\)`"),
 ])
 def test_a_function_of_python_names_the_operator(tmp_path: Path, function: Any, called: str, instead: str) -> None:
     with pytest.raises(CompileError, match=f"(?s)`{called}` is called here, in Python.*{instead}"):

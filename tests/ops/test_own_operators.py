@@ -325,6 +325,7 @@ BAD_BPROPS: dict[str, tuple[Any, str]] = {
     "an if": (reads_numbers, r"if x.sum\(\) > 0:\n(.|\n)*the numbers of a tensor are read, while the gradient of `f` is made"),
     "a count": (lambda x, out, dout: (dout, dout), r"must return 1 gradient, for x, but it returned 2"),
     "a type": (lambda x, out, dout: "dout", "must return for 'x' a Tensor, a number or None, but it returned 'dout' of type str"),
+    "a smaller shape": (lambda x, out, dout: dout.sum(), r"a gradient of its shape, \[3\], or of one that it broadcasts to, but it"),
     "a shape": (lambda x, out, dout: dout[:2], r"a gradient of its shape, \[3\], or of one that it broadcasts to, but it returned one of"),
     "a tensor": (lambda x, out, dout: dout * Tensor([1.0, 2.0, 3.0]), r"uses a Tensor from outside, of shape \[3\]"),
     "nothing": (None, "`f` has no gradient, since it was defined without `bprop`"),

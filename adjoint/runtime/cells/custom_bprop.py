@@ -182,8 +182,8 @@ def _by_place(returned: Any, arguments: Sequence[Any], where: str) -> dict[int, 
 def _fitted(entry: Any, type_: TensorType, where: str) -> Tensor:
     """Convert a gradient that bprop returned to the input's type.
 
-    None becomes zeros.  A larger gradient is summed over the axes along which the input broadcasts to it; a smaller one is broadcast.
-    TypeError if it is not a tensor or a number, RuntimeError if the shapes do not broadcast.
+    None becomes zeros, a number that number for each element.  A larger gradient is summed over the axes along which the input broadcasts
+    to it.  TypeError if it is not a tensor or a number, RuntimeError if the input does not broadcast to it.
 
     entry  what bprop returned for one tensor
     where  a description of the bprop, for messages
@@ -191,7 +191,7 @@ def _fitted(entry: Any, type_: TensorType, where: str) -> Tensor:
     if entry is None:
         return zeros(type_)
     if isinstance(entry, (bool, int, float)):
-        entry = Tensor(entry, type_.dtype)
+        return apply(Broadcast(to=type_), Tensor(entry, type_.dtype))
     if not isinstance(entry, Tensor):
         raise TypeError(f"The gradients that {where} returns must be tensors, but got {entry!r} of type {type(entry).__name__}.")
     if entry.dtype is not type_.dtype:
@@ -205,8 +205,6 @@ def _fitted(entry: Any, type_: TensorType, where: str) -> Tensor:
         together = None
     if together == have:
         return _unbroadcast(entry, type_)
-    if together == wanted:
-        return apply(Broadcast(to=type_), entry)
     raise RuntimeError(
         "For grad interface or custom function, grad tensor should be broadcast to expected shape, but got "
         f"[const vector]{{{', '.join(map(str, have))}}} vs [const vector]{{{', '.join(map(str, wanted))}}} ({where})")

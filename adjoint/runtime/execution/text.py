@@ -183,7 +183,8 @@ def load_ir(
 
     CompileError for a text with a mistake; ValueError for state of another type than its parameter.
     """
-    path = Path(source) if isinstance(source, Path) or (len(str(source)) < 4096 and "\n" not in str(source)) else None
+    is_path = isinstance(source, Path) or (0 < len(source) < 4096 and not any(mark in source for mark in "\n{"))  # a function has a brace
+    path = Path(source) if is_path else None
     text = path.read_text(encoding="utf-8") if path is not None else str(source)
     module = parse_module(text, str(path) if path is not None else "<text>")
     verify_module(module)

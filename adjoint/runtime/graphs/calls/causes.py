@@ -65,7 +65,7 @@ def _said(difference: TemplateDifference, parameters: Sequence[str]) -> str:
         return f"there are other {kind} arguments"
     before, after = map(_shown, (difference.before, difference.after))
     if before == after:
-        return f"{_named(difference.path, parameters)} is another {before}"
+        return f"{_named(difference.path, parameters)} is another {before.removeprefix('a ')}"
     return f"{_named(difference.path, parameters)} is {after}, was {before}"
 
 
@@ -92,7 +92,7 @@ def _words(node: Any) -> Iterator[str]:
     elif isinstance(node, tuple) and len(node) == 2 and node[0] is object:
         yield "object"
     elif isinstance(node, tuple) and len(node) == 2 and isinstance(node[0], type) and not isinstance(node[1], tuple):
-        yield repr(node[1])
+        yield repr(float.fromhex(node[1]) if node[0] is float and isinstance(node[1], str) else node[1])  # the key of 0.0 is its text
     elif isinstance(node, tuple) and node and isinstance(node[0], type):
         yield f"a {node[0].__name__}"
     else:
