@@ -54,9 +54,6 @@ __all__ = ["PackingTape", "Tape", "new_tape"]
 
 _frame, _new = sys._getframe, object.__new__
 
-_CACHE = 0
-"""The code of a cache entry among the instructions of Python 3.11 and later; others are never 0."""
-
 _RUNS_CONSTRUCT = Eager.construct.__code__
 """The code object of the function that calls `enter`, then construct, then `leave`; it is recognised among the callers of an op."""
 
@@ -535,16 +532,16 @@ class Tape:
             self.at = step
 
     def _moved(self, key: tuple[Op, Any, Any]) -> TrieStep | None:
-        """Return the step of an op whose instruction has become another place, and note it there; None if there is none.
+        """Return the step of an op whose expression has become another place, and note it there; None if there is none.
 
-        An instruction that calls Python, as indexing does, is left behind its last cache entry (PEP 659) once it has been specialised, and
-        at its beginning before.
+        Once CPython has specialised an instruction (PEP 659), a frame that runs it may stand elsewhere: behind its last cache entry while
+        it calls Python, as indexing does, or at another one of the instructions of a call.
         """
         op, place, sources = key
-        frame = user_frame()
+        frame = user_frame() if self.at.children else None
         if frame is None or place != id(frame.f_code) + frame.f_lasti:
             return None
-        for other in _places_of_instruction(frame.f_code, frame.f_lasti):
+        for other in _places_of_expression(frame.f_code, frame.f_lasti):
             step = self.at.children.pop((op, id(frame.f_code) + other, sources), None)
             if step is not None:
                 self.at.children[key] = step
@@ -825,14 +822,11 @@ class PackingTape(Tape):
             self.hosts[-1] = Packed(self._hooks, tensors, f"what the gradient of {step.node.op.symbol.rpartition('.')[0]} reads")
 
 
-def _places_of_instruction(code: CodeType, place: int) -> set[int]:
-    """Return where else a frame may stand that runs the instruction at a place: at its beginning, or at the last of its cache entries."""
-    text, first, last = code.co_code, place, place
-    while first > 0 and text[first] == _CACHE:
-        first -= 2
-    while last + 2 < len(text) and text[last + 2] == _CACHE:
-        last += 2
-    return {first, last} - {place}
+def _places_of_expression(code: CodeType, place: int) -> list[int]:
+    """Return where else a frame may stand that computes the expression to which a place in the code belongs."""
+    positions = [*code.co_positions()]
+    here = positions[place // 2]
+    return [2 * i for i, position in enumerate(positions) if position == here and 2 * i != place]
 
 
 def new_tape() -> Tape:
