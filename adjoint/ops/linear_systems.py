@@ -1,6 +1,7 @@
 """Solutions of linear systems, factors of matrices and their inverses, for the matrices in the last two axes.
 
-Raise TypeError for what is not a Tensor of floats of one dtype, ValueError for shapes that do not fit and for singular matrices.
+Raise TypeError for what is not a Tensor of floats or complex numbers of one dtype, ValueError for shapes that do not fit and for singular
+matrices.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import math
 from typing import Any
 
 from adjoint.ir.op import made
+from adjoint.ir.ops.complex import Conjugate, RealPart
 from adjoint.ir.ops.linear_systems import CholeskyFactor, PivotPermutation, Solve, TriangularSolve
 from adjoint.ir.ops.reflections import Qr, Reflections, ReflectionsProduct
 from adjoint.ir.types import BOOL, F16, F32, F64, I32, I64, U8, DType
@@ -17,11 +19,11 @@ from adjoint.ops.arithmetic import where
 from adjoint.ops.creation import eye
 from adjoint.ops.diagonals import tril, triu
 from adjoint.ops.linear import matmul
-from adjoint.ops.matrices import inverse, matrices, svd
+from adjoint.ops.matrices import INEXACT, WIDE, inverse, matrices, svd
 from adjoint.ops.parts import framed
 from adjoint.ops.picking import gather_elements, one_hot
 from adjoint.ops.reduction import amax
-from adjoint.ops.shapes import broadcast_to, expand_dims, reshape, swapaxes
+from adjoint.ops.shapes import adjoint, broadcast_to, expand_dims, reshape, swapaxes
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
@@ -31,6 +33,17 @@ __all__ = [
 ]
 
 _FLOATS = (F16, F32, F64)
+_CONJUGATE, _REAL_PART = Conjugate(), RealPart()
+
+
+def conjugated(x: Tensor) -> Tensor:
+    """Return the complex conjugate; real numbers as they are."""
+    return apply(_CONJUGATE, x) if x.dtype.is_complex else x
+
+
+def real_of(x: Tensor) -> Tensor:
+    """Return the real part; real numbers as they are."""
+    return apply(_REAL_PART, x) if x.dtype.is_complex else x
 
 
 def columns(op: str, argument: str, x: Any, a: Tensor, *, same_rank: bool) -> Tensor:
@@ -55,8 +68,15 @@ def _beside(a: Tensor, b: Tensor, op: str, argument: str) -> tuple[Tensor, Tenso
         x if x.shape[:-2] == tuple(lead) else broadcast_to(x, (*lead, *x.shape[-2:])) for x in (a, b))
 
 
-def solved_by_triangle(op: str, a: Tensor, b: Tensor, lower: bool, transposed: bool, unit: bool = False) -> Tensor:
-    """Return the columns x with a x = b, for a triangle of `a`; axes before the last two broadcast."""
+def solved_by_triangle(
+    op: str, a: Tensor, b: Tensor, lower: bool, transposed: bool, unit: bool = False, *, conjugate: bool = False
+) -> Tensor:
+    """Return the columns x with a x = b, for a triangle of `a`; axes before the last two broadcast.
+
+    transposed  for its transpose; with `conjugate` the conjugate one
+    """
+    if transposed and conjugate:
+        a = conjugated(a)
     return apply(made(TriangularSolve, lower, transposed, unit), *_beside(a, b, op, "rhs"))
 
 
@@ -64,7 +84,7 @@ def solved_by_triangle(op: str, a: Tensor, b: Tensor, lower: bool, transposed: b
 def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False) -> tuple[Tensor, Tensor]:
     """Return the columns x with a x = b, for upper triangles a, and the triangles.
 
-    b              (..., n, m), Float32 or Float64; axes before the last two broadcast with those of `A`
+    b              (..., n, m), Float32, Float64, Complex64 or Complex128; axes before the last two broadcast with those of `A`
     A              (..., n, n), of which the other triangle is not read
     upper          False for lower triangles
     transpose      True for a^T x = b
@@ -78,13 +98,14 @@ def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False
 
 @fusible
 def cholesky(input_x: Any, upper: bool = False) -> Tensor:
-    """Return the lower triangles L with L L^T = x for positive definite matrices (..., n, n), or with `upper` their transposes.
+    """Return the lower triangles L with L L^H = x for positive definite matrices (..., n, n), or with `upper` their conjugate transposes.
 
-    Of a matrix that is not symmetric its mean with its transpose counts; ValueError for one that is not positive definite.
+    Of a matrix that is not Hermitian its mean with its conjugate transpose counts; ValueError for one that is not positive definite.
+    MindSpore refuses complex matrices here, and in the functions on such triangles.
     """
-    x = matrices("Cholesky", input_x, "input_x", square=True, dtypes=_FLOATS)
+    x = matrices("Cholesky", input_x, "input_x", square=True, dtypes=INEXACT)
     factor = apply(made(CholeskyFactor), x)
-    return swapaxes(factor, -1, -2) if flag("Cholesky", "upper", upper) else factor
+    return adjoint(factor) if flag("Cholesky", "upper", upper) else factor
 
 
 @fusible
@@ -97,8 +118,8 @@ def cholesky_inverse(input_x: Any, upper: bool = False) -> Tensor:
 
 
 def _solved_by_factor(op: str, factor: Tensor, b: Tensor, upper: bool) -> Tensor:
-    between = solved_by_triangle(op, factor, b, not upper, upper)
-    return solved_by_triangle(op, factor, between, not upper, not upper)
+    between = solved_by_triangle(op, factor, b, not upper, upper, conjugate=True)
+    return solved_by_triangle(op, factor, between, not upper, not upper, conjugate=True)
 
 
 @fusible
@@ -119,25 +140,25 @@ def cholesky_solve(input: Any, input2: Any, upper: bool = False) -> Tensor:
 
 @fusible
 def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False) -> Tensor:
-    """Return the columns x with a x = b, for square matrices a (..., n, n), or with `adjoint` a^T x = b; b (..., n, m).
+    """Return the columns x with a x = b, for square matrices a (..., n, n), or with `adjoint` a^H x = b; b (..., n, m).
 
     ValueError, which says which one, for a singular matrix.
     """
     op = "MatrixSolve"
-    a, transposed = matrices(op, matrix, "matrix", square=True, dtypes=_FLOATS), flag(op, "adjoint", adjoint)
-    return apply(made(Solve, transposed), a, columns(op, "rhs", rhs, a, same_rank=True))
+    a, transposed = matrices(op, matrix, "matrix", square=True, dtypes=INEXACT), flag(op, "adjoint", adjoint)
+    return apply(made(Solve, transposed), conjugated(a) if transposed else a, columns(op, "rhs", rhs, a, same_rank=True))
 
 
 @fusible
 def matrix_power(input: Any, n: int) -> Tensor:
     """Return square matrices (..., m, m) multiplied with themselves, `n` factors; of a negative number of them the inverse of that.
 
-    input  Float32, Float64, or integers for n of at least 0
+    input  Float32, Float64, Complex64, Complex128, or integers for n of at least 0
     """
     op = "MatrixPower"
     count = integer(op, "n", n)
-    x = matrices(op, input, square=True, dtypes=(F32, F64, I32, I64, U8))
-    if count < 0 and not x.dtype.is_float:
+    x = matrices(op, input, square=True, dtypes=(*WIDE, I32, I64, U8))
+    if count < 0 and not x.dtype.is_inexact:
         raise wrong(op, "n", "at least 0 for integers", count)
     if not -(2**63) <= count < 2**63:
         raise wrong(op, "n", "an int of 64 bits", count)
@@ -220,16 +241,16 @@ def _bound(op: str, argument: str, value: Any, x: Tensor) -> Any:
         raise wrong(op, argument, "a float or a Tensor of floats", value, TypeError)
     if value.ndim and value.shape != x.shape[:-2]:
         raise wrong(op, argument, f"a number, or of shape {x.shape[:-2]}", value)
-    return expand_dims(value, -1).astype(x.dtype, copy=False) if value.ndim else value.astype(x.dtype, copy=False)
+    return expand_dims(value, -1).astype(x.dtype.part, copy=False) if value.ndim else value.astype(x.dtype.part, copy=False)
 
 
 @fusible
 def pinv(x: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
-    """Return the pseudoinverses of matrices (..., m, n), Float32 or Float64, of shape (..., n, m).
+    """Return the pseudoinverses of matrices (..., m, n), Float32, Float64, Complex64 or Complex128, of shape (..., n, m).
 
     atol, rtol  singular values of at most `atol`, or `rtol` times the largest, count as 0: numbers, or Tensors with one for each matrix;
                 by default 0 and, without `atol`, max(m, n) times the distance of 1 to the next number
-    hermitian   True for symmetric matrices, which are treated as others
+    hermitian   True for Hermitian matrices, which are treated as others
 
     The gradient is that of the singular values and vectors: it is not finite where two of them are equal.
     """
@@ -238,25 +259,26 @@ def pinv(x: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False)
     flag(op, "hermitian", hermitian)
     if not given.size:
         return swapaxes(given, -1, -2)
-    epsilon = 2.0**-52 if given.dtype is F64 else 2.0**-23
+    epsilon = 2.0**-52 if given.dtype.part is F64 else 2.0**-23
     usual = max(given.shape[-2:]) * epsilon if atol is None else 0.0
     share, least = _bound(op, "rtol", usual if rtol is None else rtol, given), _bound(op, "atol", 0.0 if atol is None else atol, given)
     values, u, v = svd(given)
+    values = real_of(values)
     largest = amax(values, -1, True)
     kept = (values > largest * share).logical_and(values > least)
     inverted = where(kept, 1.0 / where(kept, values, 1.0), 0.0).astype(given.dtype, copy=False)
-    return matmul(v * expand_dims(inverted, -2), swapaxes(u, -1, -2))
+    return matmul(v * expand_dims(inverted, -2), adjoint(u))
 
 
 @fusible
 def lstsq(input: Any, A: Any) -> Tensor:
     """Return the columns x for which a x is closest to b, the shortest ones where there are several: [n, k].
 
-    input  a, [m, n], Float16, Float32 or Float64
+    input  a, [m, n], floats or complex numbers
     A      b, [m, k] or [m], of that dtype
     """
     op = "Lstsq"
-    a = matrices(op, input, square=False, dtypes=_FLOATS)
+    a = matrices(op, input, square=False, dtypes=INEXACT)
     b = operand(op, A, "A")
     if b.dtype is not a.dtype:
         raise wrong(op, "A", f"of the dtype of 'input', {a.dtype}", b, TypeError)
@@ -297,7 +319,7 @@ def _shifted(x: Tensor, first: int) -> Tensor:
 
 @fusible
 def qr(input: Any, mode: str = "reduced") -> tuple[Tensor, Tensor]:
-    """Return matrices Q with orthogonal columns and upper triangles R with Q R = x, for matrices (..., m, n) of floats.
+    """Return matrices Q with orthogonal columns and upper triangles R with Q R = x, for matrices (..., m, n) of floats or complex numbers.
 
     mode  "reduced": Q (..., m, k) and R (..., k, n), k = min(m, n); "complete": Q (..., m, m) and R (..., m, n)
 
@@ -305,14 +327,14 @@ def qr(input: Any, mode: str = "reduced") -> tuple[Tensor, Tensor]:
     """
     if not isinstance(mode, str) or mode not in ("reduced", "complete"):
         raise wrong("Qr", "mode", "'reduced' or 'complete'", repr(mode), TypeError)
-    return apply(made(Qr, mode == "complete"), matrices("Qr", input, square=False, dtypes=_FLOATS))
+    return apply(made(Qr, mode == "complete"), matrices("Qr", input, square=False, dtypes=INEXACT))
 
 
 @fusible
 def geqrf(input: Any) -> tuple[Tensor, Tensor]:
     """Return the triangles of `qr` with the vectors of its reflections below the diagonal, (..., m, n), and their factors, (..., k).
 
-    input  Float32 or Float64
+    input  Float32, Float64, Complex64 or Complex128
 
     They are those of LAPACK's `geqrf`, and have no gradient.
     """
@@ -323,7 +345,7 @@ def geqrf(input: Any) -> tuple[Tensor, Tensor]:
 def orgqr(input: Any, input2: Any) -> Tensor:
     """Return the first n columns of the product of reflections, as `geqrf` returns them.
 
-    input   their vectors, (..., m, n), Float32 or Float64; n at most m
+    input   their vectors, (..., m, n), Float32, Float64, Complex64 or Complex128; n at most m
     input2  their factors, (..., k); k at most n
 
     There is no gradient.
@@ -344,11 +366,11 @@ def orgqr(input: Any, input2: Any) -> Tensor:
 def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Tensor:
     """Return the product of the square matrix Q of reflections, as `geqrf` returns them, and another matrix: Q c.
 
-    input      their vectors, (..., m, n), Float32 or Float64
+    input      their vectors, (..., m, n), Float32, Float64, Complex64 or Complex128
     tau        their factors, (..., k); k at most m and n
     other      c, (..., m, l), or (..., l, m) for a product from the right
     left       False for c Q
-    transpose  True for the transpose of Q
+    transpose  True for the conjugate transpose of Q
 
     There is no gradient by `input` and `tau`.
     """
@@ -365,5 +387,5 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
         raise wrong(op, "other", f"matrices with {m} {'rows' if before else 'columns'} for each of the matrices {packed.shape}", c)
     square = packed[..., :m] if n >= m else framed(packed, (*((0, 0),) * (packed.ndim - 1), (0, m - n)), 0)
     q = apply(made(ReflectionsProduct), square, factors)
-    q = swapaxes(q, -1, -2) if across else q
+    q = adjoint(q) if across else q
     return matmul(q, c) if before else matmul(c, q)

@@ -11,7 +11,7 @@ from typing import Any
 from adjoint.ir.op import made
 from adjoint.ir.ops.elimination import Determinant, LogDeterminant, MatrixInverse
 from adjoint.ir.ops.singular import SingularValues, Svd
-from adjoint.ir.types import F16, F32, F64, DType
+from adjoint.ir.types import C64, C128, F16, F32, F64, DType
 from adjoint.ops.arguments import flag, operand, wrong
 from adjoint.ops.arithmetic import log
 from adjoint.runtime.tensor.fusible import fusible
@@ -19,10 +19,14 @@ from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = ["det", "inverse", "log_matrix_determinant", "logdet", "matrix_determinant", "slogdet", "svd"]
 
+WIDE = (F32, F64, C64, C128)
+"""The dtypes that decompositions take, but for those that take INEXACT."""
+INEXACT = (F16, *WIDE)
+
 _DETERMINANT, _LOG_DETERMINANT, _INVERSE, _SINGULAR_VALUES = Determinant(), LogDeterminant(), MatrixInverse(), SingularValues()
 
 
-def matrices(op: str, x: Any, argument: str = "input", *, square: bool, dtypes: tuple[DType, ...] = (F32, F64)) -> Tensor:
+def matrices(op: str, x: Any, argument: str = "input", *, square: bool, dtypes: tuple[DType, ...] = WIDE) -> Tensor:
     """`x` if it is a Tensor of matrices of these dtypes, and square where they must be."""
     given = operand(op, x, argument)
     if given.dtype not in dtypes:
@@ -36,11 +40,11 @@ def matrices(op: str, x: Any, argument: str = "input", *, square: bool, dtypes: 
 
 @fusible
 def det(input: Any) -> Tensor:
-    """Return the determinants of square matrices (..., n, n), Float16, Float32 or Float64, of shape (...).
+    """Return the determinants of square matrices (..., n, n) of floats or complex numbers, of shape (...).
 
     The gradient is the matrix of cofactors, also of a singular matrix.  It overflows only where the determinant does.
     """
-    return apply(_DETERMINANT, matrices("MatrixDeterminant", input, square=True, dtypes=(F16, F32, F64)))
+    return apply(_DETERMINANT, matrices("MatrixDeterminant", input, square=True, dtypes=INEXACT))
 
 
 @fusible
@@ -53,11 +57,14 @@ def matrix_determinant(input: Any) -> Tensor:
 def slogdet(input: Any) -> tuple[Tensor, Tensor]:
     """Return the signs of the determinants of square matrices (..., n, n), and the logarithms of their sizes, each of shape (...).
 
-    input  Float16, Float32 or Float64
+    input  Float16, Float32, Float64, Complex64 or Complex128
 
-    Of a singular matrix 0 and -inf, with a gradient of NaN.
+    Of a singular matrix 0 and -inf, with a gradient of NaN.  The sign of a complex determinant is it divided by its size; the logarithm is
+    complex, as in MindSpore, with an imaginary part of 0.
     """
-    return apply(_LOG_DETERMINANT, matrices("LogMatrixDeterminant", input, square=True, dtypes=(F16, F32, F64)))
+    x = matrices("LogMatrixDeterminant", input, square=True, dtypes=INEXACT)
+    sign, logarithm = apply(_LOG_DETERMINANT, x)
+    return sign, logarithm.astype(x.dtype, copy=False)
 
 
 @fusible
@@ -68,9 +75,9 @@ def log_matrix_determinant(input: Any) -> tuple[Tensor, Tensor]:
 
 @fusible
 def logdet(input: Any) -> Tensor:
-    """Return the logarithms of the determinants of square matrices (..., n, n), Float16, Float32 or Float64, of shape (...).
+    """Return the logarithms of the determinants of square matrices (..., n, n) of floats or complex numbers, of shape (...).
 
-    NaN of a negative determinant, -inf of a singular matrix; it does not overflow where the determinant does.
+    NaN of a negative real determinant, -inf of a singular matrix; it does not overflow where the determinant does.
     """
     sign, logarithm = slogdet(input)
     return logarithm + log(sign)  # plus 0, NaN where the sign is -1, -inf where it is 0
@@ -78,7 +85,7 @@ def logdet(input: Any) -> Tensor:
 
 @fusible
 def inverse(input: Any) -> Tensor:
-    """Return the inverses of square matrices (..., n, n), Float32 or Float64.
+    """Return the inverses of square matrices (..., n, n), Float32, Float64, Complex64 or Complex128.
 
     ValueError, which says which one, for a singular matrix, where MindSpore returns numbers that are no inverse.
     """
@@ -87,8 +94,9 @@ def inverse(input: Any) -> Tensor:
 
 @fusible
 def svd(input: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:
-    """Return the singular values s of matrices (..., m, n), Float32 or Float64, from the largest on, and U and V: input = U diag(s) V^T.
+    """Return the singular values s of matrices (..., m, n) from the largest on, and U and V: input = U diag(s) V^H.
 
+    input          Float32, Float64, Complex64 or Complex128; of complex numbers s is complex too, as in MindSpore
     full_matrices  whether U is (..., m, m) and V (..., n, n), or (..., m, k) and (..., n, k), k = min(m, n)
     compute_uv     whether (s, U, V) is returned, or s alone, of shape (..., k)
 
@@ -97,4 +105,7 @@ def svd(input: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any
     """
     x = matrices("Svd", input, square=False)
     full, vectors = flag("Svd", "full_matrices", full_matrices), flag("Svd", "compute_uv", compute_uv)
-    return apply(made(Svd, full), x) if vectors else apply(_SINGULAR_VALUES, x)
+    if not vectors:
+        return apply(_SINGULAR_VALUES, x).astype(x.dtype, copy=False)
+    values, u, v = apply(made(Svd, full), x)
+    return values.astype(x.dtype, copy=False), u, v

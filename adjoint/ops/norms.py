@@ -13,7 +13,7 @@ from adjoint.ir.ops.extremes import ReduceMax, ReduceMin
 from adjoint.ir.ops.singular import SingularValues
 from adjoint.ir.types import BOOL, DType
 from adjoint.ops import reduction
-from adjoint.ops.arguments import axes_argument, dtype_or, flag, float_tensor, floating, integer, operand, single, wrong
+from adjoint.ops.arguments import axes_argument, dtype_or, flag, floating, integer, operand, single, wrong
 from adjoint.ops.arithmetic import where
 from adjoint.ops.matrices import inverse
 from adjoint.ops.shapes import moveaxis, reshape
@@ -90,7 +90,9 @@ def cond(A: Any, p: Any = None) -> Tensor:
     By None, 2 and -2 a singular matrix has an infinite one, or 0; other norms raise what `inverse` raises for it.
     """
     op = "Cond"
-    x = float_tensor(op, A, "A")
+    x = operand(op, A, "A")
+    if not x.dtype.is_inexact:
+        raise wrong(op, "A", "a Tensor of a floating point or complex type", x, TypeError)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise wrong(op, "A", "square matrices", x)
     if p is not None:
@@ -102,5 +104,5 @@ def cond(A: Any, p: Any = None) -> Tensor:
         axis = (values.ndim - 1,)
         largest, smallest = (apply(made(kind, axis, False), values) for kind in (ReduceMax, ReduceMin))
         one, other, singular = (smallest, largest, 0.0) if p == -2 else (largest, smallest, math.inf)
-        return where(smallest == 0, singular, one / where(smallest == 0, 1.0, other)).astype(x.dtype, copy=False)
+        return where(smallest == 0, singular, one / where(smallest == 0, 1.0, other)).astype(x.dtype.part, copy=False)
     return reduction.norm(x, p, (-2, -1)) * reduction.norm(inverse(x), p, (-2, -1))

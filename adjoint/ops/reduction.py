@@ -290,17 +290,16 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
          value, "nuc", the sum of all; others are a ValueError
 
     Integers count as Float32, but of a vector of them the largest and smallest size are such integers, how many are not 0 an Int64.
-    The norm of complex numbers is complex, as in MindSpore, with the imaginary part 0.
-    What is made of singular values is Float32 of two-byte floats.  Its gradient is U diag(ct) V^T; equal largest or smallest values
+    The norm of complex numbers is complex, as in MindSpore, with the imaginary part 0; what is made of singular values is real, and Float32
+    of two-byte floats.  Its gradient is U diag(ct) V^H; equal largest or smallest values
     share theirs, and of a matrix without full rank that of "nuc" is one of the subgradients.  Its own gradient is NaN where singular
     values are equal.
     """
     given = operand("Norm", A, "A")
     x = floating(given)
     x = x if dtype is None else apply(made(Cast, dtype_or("Norm", dtype, x.dtype)), x)
-    if x.dtype.is_complex:
-        if ord in ("nuc", 2, -2) and len(axes_argument("Norm", dim, x.ndim, "dim")) == 2:
-            raise wrong("Norm", "A", f"a Tensor of a floating point type where 'ord' is {ord!r}, for a norm of matrices", x, TypeError)
+    of_singular_values = ord in ("nuc", 2, -2) and len(axes_argument("Norm", dim, x.ndim, "dim")) == 2
+    if x.dtype.is_complex and not of_singular_values:
         return norm(apply(made(complex_numbers.RealPart), abs(x)), ord, dim, keepdim).astype(x.dtype)
     whole = dtype is None and not given.dtype.is_float
     axes, keep = axes_argument("Norm", dim, x.ndim, "dim"), flag("Norm", "keepdim", keepdim)

@@ -1,7 +1,8 @@
 """`mindspore.scipy.linalg`: factors and solutions of linear systems with SciPy's arguments.
 
-Matrices are tensors of two axes, of Float32 or Float64; integers become Float64.  `overwrite_a`, `overwrite_b` and `check_finite` have no
-effect: nothing is overwritten or checked.  TypeError for other dtypes, ValueError for other shapes.
+Matrices are tensors of two axes, of floats, or of complex numbers, which MindSpore refuses in most functions; integers become Float64.
+`overwrite_a`, `overwrite_b` and `check_finite` have no effect: nothing is overwritten or checked.  TypeError for other dtypes, ValueError
+for other shapes.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 from adjoint.foundation.diagnostics import missing_name
 from adjoint.ir.op import made
 from adjoint.ir.ops.linear_systems import PivotPermutation
-from adjoint.ir.types import F32, F64, I64
+from adjoint.ir.types import C128, F32, F64, I64
 from adjoint.ops import bands, linear_systems, matrices
 from adjoint.ops.arguments import flag, operand, wrong
 from adjoint.ops.arithmetic import stop_gradient
@@ -36,11 +37,11 @@ _TRANSPOSED = {0: False, "N": False, 1: True, "T": True, 2: True, "C": True}
 
 
 def _matrix(op: str, a: Any, argument: str = "a", *, square: bool = True) -> Tensor:
-    """Return a matrix of Float32 or Float64."""
+    """Return a matrix of Float32, Float64, Complex64 or Complex128."""
     given = operand(op, a, argument)
     given = given.astype(F64) if given.dtype.is_integer and given.dtype.size >= 4 else given
-    if given.dtype not in (F32, F64):
-        raise wrong(op, argument, "a Tensor of Float32, Float64, Int32 or Int64", given, TypeError)
+    if given.dtype not in matrices.WIDE:
+        raise wrong(op, argument, "a Tensor of Float32, Float64, Complex64, Complex128, Int32 or Int64", given, TypeError)
     if given.ndim != 2 or (square and given.shape[0] != given.shape[1]):
         raise wrong(op, argument, "a square matrix" if square else "a matrix", given)
     return given
@@ -78,7 +79,7 @@ def det(a: Tensor, overwrite_a: bool = False, check_finite: bool = True) -> Tens
 
 
 def cholesky(a: Tensor, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Tensor:
-    """Return the triangle R with R^T R = a, or L with L L^T = a if `lower`, of a symmetric positive definite matrix."""
+    """Return the triangle R with R^H R = a, or L with L L^H = a if `lower`, of a Hermitian positive definite matrix."""
     return linear_systems.cholesky(_matrix("cholesky", a), not flag("cholesky", "lower", lower))
 
 
@@ -93,8 +94,8 @@ def cho_solve(c_and_lower: tuple[Tensor, bool], b: Tensor, overwrite_b: bool = F
         raise TypeError(f"For 'cho_solve', the argument 'c_and_lower' must be a triangle and a bool, but got {c_and_lower!r}.")
     factor, lower = _matrix("cho_solve", c_and_lower[0], "c_and_lower[0]"), flag("cho_solve", "c_and_lower[1]", c_and_lower[1])
     right, vector = _columns("cho_solve", b, factor)
-    between = linear_systems.solved_by_triangle("cho_solve", factor, right, lower, not lower)
-    result = linear_systems.solved_by_triangle("cho_solve", factor, between, lower, lower)
+    between = linear_systems.solved_by_triangle("cho_solve", factor, right, lower, not lower, conjugate=True)
+    result = linear_systems.solved_by_triangle("cho_solve", factor, between, lower, lower, conjugate=True)
     return squeeze(result, -1) if vector else result
 
 
@@ -102,14 +103,14 @@ def solve_triangular(a: Tensor, b: Tensor, trans: int | str = 0, lower: bool = F
                      overwrite_b: bool = False, debug: Any = None, check_finite: bool = True) -> Tensor:
     """Return x with a x = b, a vector or columns, for triangles in the last two axes of `a`.
 
-    trans          0 or "N": a; 1, "T", 2 or "C": its transpose
+    trans          0 or "N": a; 1 or "T": its transpose; 2 or "C": its conjugate transpose
     lower          True for the lower triangle
     unit_diagonal  True if the diagonal counts as ones
     """
     op = "solve_triangular"
     triangle = operand(op, a, "a")
-    if triangle.dtype not in (F32, F64):
-        raise wrong(op, "a", "a Tensor of Float32 or Float64", triangle, TypeError)
+    if triangle.dtype not in matrices.WIDE:
+        raise wrong(op, "a", "a Tensor of Float32, Float64, Complex64 or Complex128", triangle, TypeError)
     if triangle.ndim < 2 or triangle.shape[-1] != triangle.shape[-2]:
         raise wrong(op, "a", "square matrices", triangle)
     if isinstance(trans, bool) or trans not in _TRANSPOSED:
@@ -122,7 +123,8 @@ def solve_triangular(a: Tensor, b: Tensor, trans: int | str = 0, lower: bool = F
         raise wrong(op, "b", f"of shape {leading} or {(*leading, 'm')}", given)
     right = expand_dims(given, -1) if vector else given
     unit = flag(op, "unit_diagonal", unit_diagonal)
-    result = linear_systems.solved_by_triangle(op, triangle, right, flag(op, "lower", lower), _TRANSPOSED[trans], unit)
+    result = linear_systems.solved_by_triangle(
+        op, triangle, right, flag(op, "lower", lower), _TRANSPOSED[trans], unit, conjugate=trans in (2, "C"))
     return squeeze(result, -1) if vector else result
 
 
@@ -130,7 +132,7 @@ def lu_solve(lu_and_piv: tuple[Tensor, Tensor], b: Tensor, trans: int = 0, overw
     """Return x with a x = b, or its transpose in place of a, for triangles of a that are packed as SciPy's `lu_factor` returns them.
 
     lu_and_piv  U, and below its diagonal L, whose own diagonal is of ones; the row that each row was exchanged with, from 0
-    trans       0: a; 1 or 2: its transpose
+    trans       0: a; 1: its transpose; 2: its conjugate transpose
     """
     if not isinstance(lu_and_piv, (tuple, list)) or len(lu_and_piv) != 2:
         raise TypeError(f"For 'lu_solve', the argument 'lu_and_piv' must be a matrix and pivots, but got {lu_and_piv!r}.")
@@ -147,7 +149,9 @@ def lu_solve(lu_and_piv: tuple[Tensor, Tensor], b: Tensor, trans: int = 0, overw
     if trans == 0:
         result = solved("lu_solve", packed, solved("lu_solve", packed, right[order], True, False, True), False, False)
     else:
-        result = solved("lu_solve", packed, solved("lu_solve", packed, right, False, True), True, True, True)[argsort(order)]
+        turn = trans == 2
+        between = solved("lu_solve", packed, right, False, True, conjugate=turn)
+        result = solved("lu_solve", packed, between, True, True, True, conjugate=turn)[argsort(order)]
     return squeeze(result, -1) if vector else result
 
 
@@ -165,13 +169,14 @@ def lstsq(A: Tensor, B: Tensor, rcond: Any = None, driver: Any = None) -> tuple[
 
 def eigh(a: Tensor, b: Any = None, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False, overwrite_b: bool = False,
          turbo: bool = True, eigvals: Any = None, type: int = 1, check_finite: bool = True) -> Any:
-    """Return the eigenvalues of a symmetric matrix, ascending, and its eigenvectors as columns; with `eigvals_only` the values alone.
+    """Return the eigenvalues of a Hermitian matrix, ascending, and its eigenvectors as columns; with `eigvals_only` the values alone.
 
-    lower  the triangle that is read
+    lower  the triangle that is read; of the diagonal the real part
     b, eigvals  None; ValueError otherwise
 
     A matrix a + s with a number s above all absolute row sums of a is positive: its singular values are the eigenvalues of a, plus s.  The
-    gradient is that of the singular values and vectors: it is not finite where two of them are equal.
+    gradient is that of the singular values and vectors: it is not finite where two of them are equal.  Of a complex matrix the values are
+    complex, as in MindSpore, with imaginary parts of 0; in each vector the element of the largest size is positive.
     """
     given = _matrix("eigh", a)
     for argument, value in (("b", b), ("eigvals", eigvals)):
@@ -181,9 +186,10 @@ def eigh(a: Tensor, b: Any = None, lower: bool = True, eigvals_only: bool = Fals
     flag("eigh", "eigvals_only", eigvals_only)
     if not given.size:
         return zeros((0,), given.dtype) if eigvals_only else (zeros((0,), given.dtype), given)
-    one, wide = eye(given.shape[0], given.shape[0], F64), half.astype(F64)
-    whole = wide + swapaxes(wide, 0, 1) - wide * one
-    shift = stop_gradient(amax(abs(whole).sum(axis=-1)))
+    to = C128 if given.dtype.is_complex else F64
+    one, wide = eye(given.shape[0], given.shape[0], to), half.astype(to)
+    whole = wide + linear_systems.conjugated(swapaxes(wide, 0, 1)) - linear_systems.real_of(wide * one)
+    shift = stop_gradient(amax(linear_systems.real_of(abs(whole)).sum(axis=-1)))
     values, vectors, _ = matrices.svd(whole + shift * one)
     ascending = flip(values - shift, (0,)).astype(given.dtype)
     return ascending if eigvals_only else (ascending, flip(vectors, (1,)).astype(given.dtype))

@@ -4,7 +4,7 @@
     det A = det P * product of the pivots
     A^-1 = U^-1 (L^-1 P)       the steps of the elimination applied to the identity, then back substitution
 
-A kernel computes one matrix after the other in float64 and rounds once; threads share the matrices.
+A kernel computes one matrix after the other in float64, or complex128, and rounds once; threads share the matrices.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from adjoint.ir.core import tensor_type
 from adjoint.ir.op import Op, family, mistake, operation, sample
 from adjoint.ir.ops import batching
 from adjoint.ir.ops.loops import grain_of
-from adjoint.ir.types import F32, F64, I32, I64, TensorType, tensor
+from adjoint.ir.ops.wide_numbers import NUMBERS, absolute, divided_by, is_inexact, nan_of, scaled, size_of, wide
+from adjoint.ir.types import C64, F32, F64, I32, I64, DType, TensorType, tensor
 
 if TYPE_CHECKING:
     from adjoint.ir.build import Builder
@@ -33,7 +34,7 @@ Cotangents = Sequence["Atom | None"]
 
 __all__ = [
     "BLOCKS", "REGULAR", "STACK", "Cofactor", "Determinant", "LogDeterminant", "Matrix", "MatrixInverse", "SquareMatrices",
-    "back_substitute", "choose_row", "clear_below", "in_blocks", "substitute", "transposed_matrices",
+    "adjoint_matrices", "back_substitute", "choose_row", "clear_below", "in_blocks", "substitute", "transposed_matrices",
 ]
 
 TOGETHER = 4
@@ -50,6 +51,8 @@ NULL = {0: [[1.0, 2.0, 0.5], [2.0, 4.0, 1.0], [-1.0, -2.0, -0.5]]}
 """Matrices for tests of rank 2 and of rank 1."""
 NOT_FINITE = {0: [[[math.inf, 2.0, 0.5], [1.0, 3.0, 1.0], [-1.0, 0.25, 2.0]], [[1.0, 2.0, 0.5], [1.0, 3.0, math.nan], [-1.0, 0.25, 2.0]]]}
 """Matrices for tests, one with an infinity and one with NaN."""
+TURNED = {0: [[1.0 + 1.0j, -1.0j, 0.5], [0.5 - 0.5j, 1.5 + 0.25j, -1.0], [-1.0j, 0.25, 1.0 - 1.0j]]}
+"""A complex matrix for tests that is far from singular."""
 
 
 @family
@@ -61,9 +64,9 @@ class SquareMatrices(Op):
     batch = batching.leading
 
     def checked(self, x: Any) -> TensorType:
-        """Return the type of the operand; raise TypeError or ValueError unless it holds square matrices of floats."""
-        if not isinstance(x, TensorType) or not x.dtype.is_float:
-            raise mistake(self, self.matrices, "a tensor of floating point numbers", x, TypeError)
+        """Return the type of the operand; raise TypeError or ValueError unless it holds square matrices of such numbers."""
+        if not is_inexact(x):
+            raise mistake(self, self.matrices, NUMBERS, x, TypeError)
         if x.rank < 2 or x.shape[-1] != x.shape[-2]:
             raise mistake(self, self.matrices, "square matrices, of shape [..., n, n]", x)
         return x
@@ -73,20 +76,30 @@ class SquareMatrices(Op):
         return self.checked(x).with_shape(x.shape[:-2])
 
 
+def nan_of_array(x: Array) -> complex:
+    """Return NaN for an array, in both parts where it is complex."""
+    return complex(math.nan, math.nan) if x.dtype.kind == "c" else math.nan
+
+
 # In kernels -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """A square matrix in a buffer, in row-major order from `start` on; it is read and written as Float64."""
+    """A square matrix in a buffer, in row-major order from `start` on; it is read and written as Float64, or Complex128."""
 
     k: Kernel
     buffer: Buffer
     start: Expr
     n: Expr
 
+    @property
+    def dtype(self) -> DType:
+        """Return Float64, or Complex128."""
+        return wide(self.buffer.dtype)
+
     def __getitem__(self, place: tuple[Any, Any]) -> Expr:
-        return self.k.cast(self.buffer[self._at(place)], F64)
+        return self.k.cast(self.buffer[self._at(place)], self.dtype)
 
     def __setitem__(self, place: tuple[Any, Any], value: Any) -> None:
         self.k.store(self.buffer, self._at(place), self.k.cast(value, self.buffer.dtype.compute))
@@ -101,7 +114,7 @@ class Matrix:
             self[r, j] = value(r, j)
 
     def make_identity(self) -> None:
-        self.fill(lambda r, j: self.k.cast(self.k.equal(r, j), F64))
+        self.fill(lambda r, j: self.k.cast(self.k.cast(self.k.equal(r, j), F64), self.dtype))
 
     def exchange_rows(self, one: Any, two: Any) -> None:
         with self.k.loop(0, self.n, "j") as j:
@@ -135,13 +148,13 @@ def _each_matrix(k: Kernel, x: Buffer, copies: int = 1) -> Iterator[tuple[Expr, 
     n = x.shape[-1]
     count = math.prod(x.shape[:-2])
     size = k.size(n, "n")
-    work = [k.scratch(F64, x.count, name) for name in ("work", "beside")[:copies]]
+    work = [k.scratch(wide(x.dtype), x.count, name) for name in ("work", "beside")[:copies]]
     k.describe(x, "matrices, n, n")
     with k.stage(count, grain_of(copies * n * n * n), "matrix") as matrix:
         start = k.let(matrix * size * size, "start")
         found = [Matrix(k, buffer, start, size) for buffer in work]
         with k.loop(start, start + size * size, "i") as i:
-            k.store(work[0], i, k.cast(x[i], F64))
+            k.store(work[0], i, k.cast(x[i], wide(x.dtype)))
         yield matrix, found
 
 
@@ -152,9 +165,9 @@ def _is_larger(k: Kernel, size: Expr, best: Expr) -> Expr:
 
 def choose_row(k: Kernel, a: Matrix, c: Any) -> Expr:
     """Return the row, from `c` on, of the largest element in column `c`."""
-    row, best = k.local(c, "row"), k.local(k.call("fabs", a[c, c]), "best")
+    row, best = k.local(c, "row"), k.local(size_of(k, a[c, c]), "best")
     with k.loop(c + 1, a.n, "r") as r:
-        size = k.let(k.call("fabs", a[r, c]), "size")
+        size = k.let(size_of(k, a[r, c]), "size")
         with k.when(_is_larger(k, size, best)):
             k.set(best, size)
             k.set(row, r)
@@ -176,9 +189,9 @@ class _WideProduct:
     STEP_BITS = 32
     STEP = 2.0**STEP_BITS
 
-    def __init__(self, k: Kernel):
+    def __init__(self, k: Kernel, dtype: DType):
         self.k = k
-        self.value = k.local(1.0, "value", F64)
+        self.value = k.local(1.0, "value", dtype)
         self.steps = k.local(0, "steps", I64)
 
     def change_sign(self) -> None:
@@ -186,8 +199,8 @@ class _WideProduct:
 
     def multiply(self, factor: Expr) -> None:
         """Multiply the product by a factor.  If both are large, or both small, the product is rescaled first."""
-        k, size = self.k, self.k.call("fabs", self.value)
-        other = k.let(k.call("fabs", factor), "other")
+        k, size = self.k, size_of(self.k, self.value)
+        other = k.let(size_of(k, factor), "other")
         with k.when(k.both(k.greater(other, 1), k.call("isfinite", self.value))), k.loop_while(k.greater(size, 1)):
             self._shift(1)
         with k.when(k.both(k.less(other, 1), k.not_equal(self.value, 0))), k.loop_while(k.less(size, 1)):
@@ -196,37 +209,39 @@ class _WideProduct:
 
     def _shift(self, count: int) -> None:
         """Rescale to the same number with `count` more steps, 1 or -1."""
-        self.k.set(self.value, self.value * (1 / self.STEP if count > 0 else self.STEP))
+        self.k.set(self.value, scaled(self.k, self.value, 1 / self.STEP if count > 0 else self.STEP))
         self.k.increment(self.steps, count)
 
-    def times(self, factor: Expr) -> Expr:
+    def times(self, factor: Expr | float) -> Expr:
         """Return the whole product times a factor, as a plain number."""
         k = self.k
-        result, left = k.local(factor * self.value, "result"), k.local(self.steps, "left")
+        given = factor if not isinstance(factor, float) else k.literal(factor, self.value.dtype)
+        result, left = k.local(given * self.value, "result"), k.local(self.steps, "left")
         with k.loop_while(k.greater(left, 0)):
-            k.set(result, result * self.STEP)
+            k.set(result, scaled(k, result, self.STEP))
             k.increment(left, -1)
         with k.loop_while(k.less(left, 0)):
-            k.set(result, result * (1 / self.STEP))
+            k.set(result, scaled(k, result, 1 / self.STEP))
             k.increment(left, 1)
         return result
 
     def sign_and_logarithm(self) -> tuple[Expr, Expr]:
         """Return the sign, 0 for 0, and the logarithm of the absolute value; near 1 that of the value alone."""
-        k, size = self.k, self.k.call("fabs", self.value)
+        k, size = self.k, absolute(self.k, self.value)
         with k.loop_while(k.both(k.greater(self.steps, 0), k.less(size, 1))):
             self._shift(-1)
         with k.loop_while(k.both(k.less(self.steps, 0), k.greater(size, 1))):
             self._shift(1)
         size = k.let(size, "size")
-        sign = k.select(k.either(k.greater(size, 0), k.call("isnan", size)), self.value / size, 0)
-        sign = k.select(k.call("isinf", size), k.call("copysign", k.literal(1.0, F64), self.value), sign)
+        sign = k.select(k.either(k.greater(size, 0), k.call("isnan", size)), divided_by(k, self.value, size), 0)
+        if not self.value.dtype.is_complex:
+            sign = k.select(k.call("isinf", size), k.call("copysign", k.literal(1.0, F64), self.value), sign)
         return sign, k.call("log", size) + k.cast(self.steps, F64) * (self.STEP_BITS * math.log(2))
 
 
 def _determinant_of(k: Kernel, a: Matrix) -> _WideProduct:
     """Return the determinant of a matrix, which is overwritten."""
-    product = _WideProduct(k)
+    product = _WideProduct(k, a.dtype)
     with k.loop(0, a.n, "c") as c:
         row = choose_row(k, a, c)
         with k.when(k.not_equal(row, c)):
@@ -305,16 +320,21 @@ def transposed_matrices(b: Builder, x: Atom) -> Atom:
     return b.transpose(x, permutation=(*range(rank - 2), rank - 1, rank - 2))
 
 
+def adjoint_matrices(b: Builder, x: Atom) -> Atom:
+    """Return the conjugate transposes."""
+    return transposed_matrices(b, b.conj(x))
+
+
 @operation
 class Determinant(SquareMatrices):
     """The determinants of the matrices in the last two axes; 1 for a matrix without elements.
 
     It overflows or underflows only if the determinant does, not if a partial product of pivots does.
 
-    x         T[s, n, n], T a floating point type; computed in float64
+    x         T[s, n, n], T a floating point or complex type; computed in float64 or complex128
     result    T[s]
-    gradient  ct * cofactor(x), also where x is singular (Jacobi's formula)
-    errors    TypeError: not floating point; ValueError: not square matrices
+    gradient  ct * conj(cofactor(x)), also where x is singular (Jacobi's formula)
+    errors    TypeError: neither floating point nor complex; ValueError: not square matrices
     """
 
     samples = (
@@ -322,6 +342,7 @@ class Determinant(SquareMatrices):
         sample(tensor(F32, (3, 2, 2)), values=STACK),
         sample(tensor(F32, (3, 3)), values=SINGULAR),
         sample(tensor(F32, (3, 3)), values=NULL),
+        sample(tensor(C64, (3, 3)), values=TURNED),
         sample(tensor(F32, (2, 1, 1))),
         sample(tensor(F32, (6, 6))),
         sample(tensor(F32, (0, 0))),
@@ -336,21 +357,23 @@ class Determinant(SquareMatrices):
 
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
         with _each_matrix(k, x) as (matrix, (a,)):
-            k.store(out, matrix, k.cast(_determinant_of(k, a).times(k.literal(1.0, F64)), out.dtype.compute))
+            k.store(out, matrix, k.cast(_determinant_of(k, a).times(1.0), out.dtype.compute))
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
-        return (b.mul(_spread(b, ct), b.cofactor(x)),)
+        return (b.mul(_spread(b, ct), b.conj(b.cofactor(x))),)
 
 
 @operation
 class LogDeterminant(SquareMatrices):
     """The signs of determinants, and the logarithms of their absolute values; 0 and minus infinity for a singular matrix.
 
-    x         T[s, n, n], T a floating point type; computed in float64
-    result    T[s], 1, -1 or 0, and T[s]; NaN where x has one
-    gradient  the logarithm's ct times the transposed inverse of x, NaN where x is singular; none for the sign
-    errors    TypeError: not floating point; ValueError: not square matrices
+    x         T[s, n, n], T a floating point or complex type; computed in float64 or complex128
+    result    T[s], 1, -1 or 0, of complex matrices a number of absolute value 1 or 0, and R[s], R the type of the parts of T; NaN where x
+              has one
+    gradient  (log' + imag(sign' * conj(sign)) i) times the conjugate transpose of the inverse of x, NaN where x is singular; of a real
+              sign nothing
+    errors    TypeError: neither floating point nor complex; ValueError: not square matrices
     """
 
     samples = (
@@ -358,16 +381,18 @@ class LogDeterminant(SquareMatrices):
         sample(tensor(F32, (3, 2, 2)), values=STACK),
         sample(tensor(F32, (2, 1, 1)), domain=(0.5, 2.0)),
         sample(tensor(F32, (2, 2)), values={0: [[1.0, 2.0], [2.0, 4.0]]}, smooth=False, note="singular"),
+        sample(tensor(C64, (3, 3)), values=TURNED),
         sample(tensor(F32, (0, 0))),
         sample(tensor(F32, (0, 2, 2))),
     )
 
     def infer(self, x: Any) -> tuple[TensorType, TensorType]:
-        return self.per_matrix(x), self.per_matrix(x)
+        found = self.per_matrix(x)
+        return found, found.with_dtype(found.dtype.part)
 
     def reference(self, x: Array) -> tuple[Array, Array]:
         sign, logarithm = np.linalg.slogdet(x)
-        nothing = np.full_like(logarithm, np.nan)  # of some matrices with infinities LAPACK gives a sign, and no logarithm
+        nothing = np.full_like(sign, nan_of_array(sign))  # of some matrices with infinities LAPACK gives a sign, and no logarithm
         return np.where(np.isnan(logarithm), nothing, sign), logarithm
 
     def lower(self, k: Kernel, x: Buffer, sign: Buffer, logarithm: Buffer) -> None:
@@ -376,10 +401,16 @@ class LogDeterminant(SquareMatrices):
                 k.store(out, matrix, k.cast(value, out.dtype.compute))
 
     def vjp(self, b: Builder, node: Node, sign_ct: Any, logarithm_ct: Any) -> Cotangents:
-        if logarithm_ct is None:
+        (x,), (sign, logarithm) = node.operands, node.results
+        turns = sign_ct is not None and tensor_type(x).dtype.is_complex
+        if logarithm_ct is None and not turns:
             return (None,)
-        (x,) = node.operands
-        return (b.mul(_spread(b, logarithm_ct), transposed_matrices(b, b.matrix_inverse(x, or_nan=True))),)
+        weight = b.zeros(tensor_type(logarithm)) if logarithm_ct is None else logarithm_ct
+        if turns:
+            weight = b.complex_number(weight, b.imaginary_part(b.mul(sign_ct, b.conj(sign))))
+        elif tensor_type(x).dtype.is_complex:
+            weight = b.cast(weight, to=tensor_type(x).dtype)
+        return (b.mul(_spread(b, weight), adjoint_matrices(b, b.matrix_inverse(x, or_nan=True))),)
 
 
 @operation
@@ -388,11 +419,11 @@ class MatrixInverse(SquareMatrices):
 
     A matrix is singular if a pivot is exactly 0; if only rounding makes it nonzero, the inverse has very large numbers.
 
-    x         T[s, n, n], T a floating point type; computed in float64
+    x         T[s, n, n], T a floating point or complex type; computed in float64 or complex128
     or_nan    whether the inverse of a singular matrix is one of NaN, and no error
     result    T[s, n, n]
-    gradient  -result^T @ ct @ result^T (Giles 2008, section 2.2.3)
-    errors    TypeError: not floating point; ValueError: not square matrices, or a singular one
+    gradient  -result^H @ ct @ result^H (Giles 2008, section 2.2.3)
+    errors    TypeError: neither floating point nor complex; ValueError: not square matrices, or a singular one
     """
 
     or_nan: bool = False
@@ -403,6 +434,7 @@ class MatrixInverse(SquareMatrices):
         sample(tensor(F32, (2, 2, 2)), values={0: [[[1.0, 2.0], [2.0, 4.0]], [[1.0, 0.0], [1.0, 2.0]]]}, or_nan=True, smooth=False,
                note="singular"),
         sample(tensor(F32, (2, 3, 3)), values=NOT_FINITE, smooth=False, note="infinity and NaN"),
+        sample(tensor(C64, (3, 3)), values=TURNED),
         sample(tensor(F32, (0, 0))),
         sample(tensor(F32, (0, 2, 2))),
     )
@@ -418,7 +450,7 @@ class MatrixInverse(SquareMatrices):
             except np.linalg.LinAlgError:
                 if not self.or_nan:
                     raise self.failure(number + 1) from None
-                found[place] = np.nan
+                found[place] = nan_of_array(x)
         return found
 
     def failure(self, status: int) -> Exception:
@@ -442,12 +474,12 @@ class MatrixInverse(SquareMatrices):
             back_substitute(k, a, inverse, a.n)
             result = Matrix(k, out, inverse.start, a.n)
             if self.or_nan:
-                result.fill(lambda r, j: k.select(k.not_equal(singular, 0), math.nan, inverse[r, j]))
+                result.fill(lambda r, j: k.select(k.not_equal(singular, 0), nan_of(x.dtype), inverse[r, j]))
             else:
                 result.fill(lambda r, j: inverse[r, j])
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        (inverse,) = node.results
+        inverse = b.conj(node.result)
         return (b.neg(b.matmul(b.matmul(inverse, ct, ta=True), inverse, tb=True)),)
 
 
@@ -459,12 +491,12 @@ class Cofactor(SquareMatrices):
     is correct also if x is singular, by adj(U) = det(U1) [[r U1^-1, -U1^-1 u], [0, 1]] for U = [[U1, u], [0, r]].  In a matrix with
     infinities or NaN each cofactor is eliminated by itself, so that those are finite whose rows and columns have none.
 
-    x         T[s, n, n], T a floating point type; computed in float64
+    x         T[s, n, n], T a floating point or complex type; computed in float64 or complex128
     result    T[s, n, n]: element i, j is (-1)^(i + j) times the determinant of x without row i and column j
-    gradient  det(U) det(V) U (diag(p @ diag(y)) - p * y^T) V^T with x = U diag(s) V^T, y = U^T ct V and p[i, j] the product of all
-              s but number i and j, 0 for i = j; there is no division.  Its own gradient goes through svd, and is not finite where
-              singular values are equal
-    errors    TypeError: not floating point; ValueError: not square matrices
+    gradient  conj(det(U)) det(V) U (diag(p @ diag(y)) - p * y^T) V^H with x = U diag(s) V^H, y = U^T ct conj(V) and p[i, j] the product
+              of all s but number i and j, 0 for i = j; there is no division.  Its own gradient goes through svd, and is not finite where
+              singular values are equal.  Of complex matrices s is the conjugate diagonal of U^H x V: at 0 it changes into complex numbers
+    errors    TypeError: neither floating point nor complex; ValueError: not square matrices
     """
 
     samples = (
@@ -508,13 +540,13 @@ class Cofactor(SquareMatrices):
             product = _determinant_of(k, minor)
             with k.when(k.equal((i + o) % 2, 1)):
                 product.change_sign()
-            result[i, o] = product.times(k.literal(1.0, F64))
+            result[i, o] = product.times(1.0)
 
     def _by_elimination(self, k: Kernel, a: Matrix, beside: Matrix, columns: Buffer, first: Expr, result: Matrix) -> None:
         beside.make_identity()
         with k.loop(0, a.n, "j") as j:
             k.store(columns, first + j, j)
-        product, last = _WideProduct(k), k.let(a.n - 1, "last")
+        product, last = _WideProduct(k, a.dtype), k.let(a.n - 1, "last")
         with k.loop(0, last, "c") as c:
             self._bring_largest(k, a, beside, columns, first, c, product)
             product.multiply(a[c, c])
@@ -523,7 +555,7 @@ class Cofactor(SquareMatrices):
         with k.loop(0, last, "r") as r, k.loop(0, a.n, "j") as j:
             beside[r, j] = a[last, last] * beside[r, j] - a[r, last] * beside[last, j]
         with k.when(k.equal(product.value, 0)):
-            result.fill(lambda r, j: k.literal(0.0, F64))
+            result.fill(lambda r, j: k.literal(0.0, a.dtype))
         with k.otherwise():
             back_substitute(k, a, beside, last)
             with k.loop(0, a.n, "r") as r, k.loop(0, a.n, "j") as j:
@@ -533,9 +565,9 @@ class Cofactor(SquareMatrices):
         self, k: Kernel, a: Matrix, beside: Matrix, columns: Buffer, first: Expr, c: Expr, product: _WideProduct,
     ) -> None:
         """Exchange rows and columns so that the largest element right of and below position `c` of the diagonal moves there."""
-        row, column, best = k.local(c, "row"), k.local(c, "column"), k.local(k.call("fabs", a[c, c]), "best")
+        row, column, best = k.local(c, "row"), k.local(c, "column"), k.local(size_of(k, a[c, c]), "best")
         with k.loop(c, a.n, "r") as r, k.loop(c, a.n, "j") as j:
-            size = k.let(k.call("fabs", a[r, j]), "size")
+            size = k.let(size_of(k, a[r, j]), "size")
             with k.when(_is_larger(k, size, best)):
                 k.set(best, size)
                 k.set(row, r)
@@ -556,6 +588,8 @@ class Cofactor(SquareMatrices):
         type_ = tensor_type(x)
         n, dtype = type_.shape[-1], type_.dtype
         values, u, v = b.svd(x)
+        if dtype.is_complex:
+            values = b.sum(b.mul(u, b.conj(b.matmul(x, v))), axes=(type_.rank - 2,), keepdims=False)
         numbers = [b.iota(to=tensor(I64, tuple(n if a == axis else 1 for a in range(3))), axis=axis) for axis in range(3)]
         same = b.equal(b.iota(to=tensor(I64, (n, 1)), axis=0), b.iota(to=tensor(I64, (1, n)), axis=1))
         zero, one = b.constant(0.0, dtype), b.constant(1.0, dtype)
@@ -563,8 +597,8 @@ class Cofactor(SquareMatrices):
         line = b.reshape(values, to=type_.with_shape((*type_.shape[:-2], 1, 1, n)))
         products = b.prod(b.select(left_out, one, line), axes=(type_.rank,), keepdims=False)
         products = b.select(same, zero, products)
-        y = b.matmul(b.matmul(u, ct, ta=True), v)
+        y = b.matmul(b.matmul(u, ct, ta=True), b.conj(v))
         diagonal = b.sum(b.select(same, y, zero), axes=(type_.rank - 1,), keepdims=True)
         inner = b.select(same, b.matmul(products, diagonal), b.neg(b.mul(products, transposed_matrices(b, y))))
-        signs = b.mul(b.log_determinant(u)[0], b.log_determinant(v)[0])
-        return (b.mul(_spread(b, signs), b.matmul(b.matmul(u, inner), v, tb=True)),)
+        signs = b.mul(b.conj(b.log_determinant(u)[0]), b.log_determinant(v)[0])
+        return (b.mul(_spread(b, signs), b.matmul(b.matmul(u, inner), b.conj(v), tb=True)),)

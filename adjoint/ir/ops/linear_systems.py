@@ -1,6 +1,6 @@
 """Solutions of linear systems, by elimination or by substitution, and the Cholesky factors of positive definite matrices.
 
-Kernels compute one matrix after the other in float64 and round once; threads share the matrices.
+Kernels compute one matrix after the other in float64, or complex128, and round once; threads share the matrices.
 """
 
 from __future__ import annotations
@@ -18,17 +18,19 @@ from adjoint.ir.ops.elimination import (
     BLOCKS,
     REGULAR,
     STACK,
+    TURNED,
     Matrix,
     SquareMatrices,
+    adjoint_matrices,
     back_substitute,
     choose_row,
     clear_below,
     in_blocks,
     substitute,
-    transposed_matrices,
 )
 from adjoint.ir.ops.loops import grain_of
-from adjoint.ir.types import F32, F64, I32, I64, TensorType, tensor
+from adjoint.ir.ops.wide_numbers import conjugated, divided_by, real_part, scaled, wide
+from adjoint.ir.types import C64, F32, I32, I64, TensorType, tensor
 
 if TYPE_CHECKING:
     from adjoint.ir.build import Builder
@@ -42,6 +44,8 @@ __all__ = ["CholeskyFactor", "PivotPermutation", "Solve", "TriangularSolve", "tr
 
 POSITIVE = {0: [[4.0, 2.0, 0.5], [2.0, 5.0, 1.0], [0.5, 1.0, 3.0]]}
 """A positive definite sample."""
+HERMITIAN = {0: [[4.0, 2.0 - 1.0j, 0.5j], [2.0 + 1.0j, 5.0, 1.0 + 0.25j], [-0.5j, 1.0 - 0.25j, 3.0]]}
+"""A complex positive definite sample."""
 
 
 def triangle(b: Builder, x: Atom, *, lower: bool, diagonal: float) -> Atom:
@@ -74,11 +78,12 @@ class Solve(_System):
 
     A matrix is singular if a pivot is exactly 0; if only rounding makes it nonzero, the solution has very large numbers.
 
-    operands a  T[s, n, n], T a floating point type; computed in float64
+    operands a  T[s, n, n], T a floating point or complex type; computed in float64 or complex128
              b  T[s, n, m]
     result   x  T[s, n, m]
-    gradient y = solve(a, ct) with the other `transposed` to b, and -y x^T to a, with `transposed` -x y^T (Giles 2008, section 2.3.1)
-    errors   TypeError: not floating point, or of two dtypes; ValueError: shapes that do not fit, or a singular matrix
+    gradient y = solve(conj(a), ct) with the other `transposed` to b, and -y x^H to a, with `transposed` -conj(x) y^T (Giles 2008, section
+             2.3.1)
+    errors   TypeError: neither floating point nor complex, or of two dtypes; ValueError: shapes that do not fit, or a singular matrix
     """
 
     transposed: bool = False
@@ -89,6 +94,8 @@ class Solve(_System):
         sample(tensor(F32, (10, 10)), tensor(F32, (10, 3)), values=BLOCKS),
         sample(tensor(F32, (0, 0)), tensor(F32, (0, 2))),
         sample(tensor(F32, (2, 1, 1)), tensor(F32, (2, 1, 0)), values={0: [[[2.0]], [[-1.0]]]}),
+        sample(tensor(C64, (3, 3)), tensor(C64, (3, 2)), values=TURNED),
+        sample(tensor(C64, (3, 3)), tensor(C64, (3, 1)), values=TURNED, transposed=True),
     )
 
     def reference(self, a: Array, b: Array) -> Array:
@@ -102,7 +109,8 @@ class Solve(_System):
 
     def lower(self, k: Kernel, a: Buffer, b: Buffer, out: Buffer) -> None:
         n, m = k.size(a.shape[-1], "n"), k.size(b.shape[-1], "m")
-        work, columns = k.scratch(F64, a.count, "work"), k.scratch(F64, b.count, "columns")
+        of = wide(a.dtype)
+        work, columns = k.scratch(of, a.count, "work"), k.scratch(of, b.count, "columns")
         k.describe(a, "matrices, n, n")
         with k.stage(math.prod(a.shape[:-2]), grain_of(a.shape[-1] ** 2 * (a.shape[-1] + b.shape[-1])), "matrix") as matrix:
             start, behind = k.let(matrix * n * n, "start"), k.let(matrix * n * m, "behind")
@@ -110,7 +118,7 @@ class Solve(_System):
             given = Matrix(k, a, start, n)
             left.fill(lambda r, j: given[j, r] if self.transposed else given[r, j])
             with k.loop(behind, behind + n * m, "i") as i:
-                k.store(columns, i, k.cast(b[i], F64))
+                k.store(columns, i, k.cast(b[i], columns.dtype))
             with k.loop(0, n, "c") as c:
                 row = choose_row(k, left, c)
                 with k.when(k.not_equal(row, c)):
@@ -124,7 +132,7 @@ class Solve(_System):
                 k.store(out, i, k.cast(columns[i], out.dtype.compute))
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        (a, _), (x,) = node.operands, node.results
+        a, x = b.conj(node.operands[0]), b.conj(node.result)
         y = b.emit(Solve(not self.transposed), a, ct)
         return b.neg(b.matmul(x, y, tb=True) if self.transposed else b.matmul(y, x, tb=True)), y
 
@@ -135,11 +143,12 @@ class TriangularSolve(_System):
 
     An element of 0 on the diagonal gives infinities and NaN.
 
-    operands a  T[s, n, n], T a floating point type; computed in float64
+    operands a  T[s, n, n], T a floating point or complex type; computed in float64 or complex128
              b  T[s, n, m]
     result   x  T[s, n, m]
-    gradient y = triangular_solve(a, ct) with the other `transposed` to b, and the triangle of -y x^T to a, with `transposed` of -x y^T
-    errors   TypeError: not floating point, or of two dtypes; ValueError: shapes that do not fit
+    gradient y = triangular_solve(conj(a), ct) with the other `transposed` to b, and the triangle of -y x^H to a, with `transposed` that
+             of -conj(x) y^T
+    errors   TypeError: neither floating point nor complex, or of two dtypes; ValueError: shapes that do not fit
 
     lower       True for the lower triangle, else the upper one: the other elements are not read
     transposed  True to solve with the transpose of that triangle
@@ -157,6 +166,8 @@ class TriangularSolve(_System):
         sample(tensor(F32, (3, 3)), tensor(F32, (3, 2)), values=REGULAR, unit=True),
         sample(tensor(F32, (10, 10)), tensor(F32, (10, 3)), values=BLOCKS),
         sample(tensor(F32, (10, 10)), tensor(F32, (10, 1)), values=BLOCKS, transposed=True),
+        sample(tensor(C64, (3, 3)), tensor(C64, (3, 2)), values=TURNED),
+        sample(tensor(C64, (3, 3)), tensor(C64, (3, 1)), values=TURNED, lower_triangle=False, transposed=True),
         sample(tensor(F32, (0, 0)), tensor(F32, (0, 2))),
     )
 
@@ -173,13 +184,13 @@ class TriangularSolve(_System):
 
     def lower(self, k: Kernel, a: Buffer, b: Buffer, out: Buffer) -> None:
         n, m = k.size(a.shape[-1], "n"), k.size(b.shape[-1], "m")
-        columns = k.scratch(F64, b.count, "columns")
+        columns = k.scratch(wide(b.dtype), b.count, "columns")
         k.describe(a, "matrices, n, n")
         with k.stage(math.prod(a.shape[:-2]), grain_of(a.shape[-1] ** 2 * b.shape[-1]), "matrix") as matrix:
             start, behind = k.let(matrix * n * n, "start"), k.let(matrix * n * m, "behind")
             given, right = Matrix(k, a, start, n), Matrix(k, columns, behind, m)
             with k.loop(behind, behind + n * m, "i") as i:
-                k.store(columns, i, k.cast(b[i], F64))
+                k.store(columns, i, k.cast(b[i], columns.dtype))
             substitute(
                 k, right, n, lambda r, c: given[c, r] if self.transposed else given[r, c],
                 None if self.unit else lambda c: given[c, c], forward=self.lower_triangle is not self.transposed)
@@ -187,7 +198,7 @@ class TriangularSolve(_System):
                 k.store(out, i, k.cast(columns[i], out.dtype.compute))
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        (a, _), (x,) = node.operands, node.results
+        a, x = b.conj(node.operands[0]), b.conj(node.result)
         y = b.emit(TriangularSolve(self.lower_triangle, not self.transposed, self.unit), a, ct)
         whole = b.neg(b.matmul(x, y, tb=True) if self.transposed else b.matmul(y, x, tb=True))
         return triangle(b, whole, lower=self.lower_triangle, diagonal=0.0 if self.unit else 1.0), y
@@ -195,19 +206,20 @@ class TriangularSolve(_System):
 
 @operation
 class CholeskyFactor(SquareMatrices):
-    """The lower triangles L with L L^T = x, for positive definite matrices; of x its mean with its transpose counts.
+    """The lower triangles L with L L^H = x, for positive definite matrices; of x its mean with its conjugate transpose counts.
 
-    x         T[s, n, n], T a floating point type; computed in float64
+    x         T[s, n, n], T a floating point or complex type; computed in float64 or complex128
     result    T[s, n, n], zeros above the diagonal
-    gradient  (S + S^T) / 2 with S = L^-T P L^-1, P the lower triangle of L^T ct with half its diagonal (Murray 2016, "Differentiation of
+    gradient  (S + S^H) / 2 with S = L^-H P L^-1, P the lower triangle of L^H ct with half its diagonal (Murray 2016, "Differentiation of
               the Cholesky decomposition")
-    errors    TypeError: not floating point; ValueError: not square matrices, or one that is not positive definite
+    errors    TypeError: neither floating point nor complex; ValueError: not square matrices, or one that is not positive definite
     """
 
     samples = (
         sample(tensor(F32, (3, 3)), values=POSITIVE),
         sample(tensor(F32, (10, 10)), values=BLOCKS),
         sample(tensor(F32, (2, 1, 1)), domain=(0.5, 2.0)),
+        sample(tensor(C64, (3, 3)), values=HERMITIAN),
         sample(tensor(F32, (2, 2, 2)), values={0: [[[4.0, 1.0], [3.0, 5.0]], [[1.0, 0.0], [0.0, 2.0]]]}),
         sample(tensor(F32, (0, 0))),
         sample(tensor(F32, (0, 2, 2))),
@@ -218,7 +230,7 @@ class CholeskyFactor(SquareMatrices):
 
     def reference(self, x: Array) -> Array:
         try:
-            return np.linalg.cholesky((x + x.swapaxes(-1, -2)) / x.dtype.type(2))
+            return np.linalg.cholesky((x + x.swapaxes(-1, -2).conj()) / x.dtype.type(2))
         except np.linalg.LinAlgError:
             raise self.failure(1) from None
 
@@ -227,35 +239,35 @@ class CholeskyFactor(SquareMatrices):
 
     def lower(self, k: Kernel, x: Buffer, out: Buffer) -> None:
         n = k.size(x.shape[-1], "n")
-        work = k.scratch(F64, x.count, "work")
+        work = k.scratch(wide(x.dtype), x.count, "work")
         k.describe(x, "matrices, n, n")
         with k.stage(math.prod(x.shape[:-2]), grain_of(x.shape[-1] ** 3), "matrix") as matrix:
             start = k.let(matrix * n * n, "start")
-            given, upper = Matrix(k, x, start, n), Matrix(k, work, start, n)  # the factor is the transpose of `upper`
-            upper.fill(lambda r, j: (given[r, j] + given[j, r]) * 0.5)
+            given, upper = Matrix(k, x, start, n), Matrix(k, work, start, n)  # the factor is the conjugate transpose of `upper`
+            upper.fill(lambda r, j: scaled(k, given[r, j] + conjugated(k, given[j, r]), 0.5))
 
             def own(i: Any, end: Any) -> None:
-                with k.when(k.negation(k.greater(upper[i, i], 0.0))):
+                with k.when(k.negation(k.greater(real_part(k, upper[i, i]), 0.0))):
                     k.fail_at(matrix)
-                pivot = k.let(k.call("sqrt", upper[i, i]), "pivot")
+                pivot = k.let(k.call("sqrt", real_part(k, upper[i, i])), "pivot")
                 upper[i, i] = pivot
                 with k.loop(i + 1, n, "j") as j:
-                    upper[i, j] = upper[i, j] / pivot
+                    upper[i, j] = divided_by(k, upper[i, j], pivot)
                 with k.loop(i + 1, end, "r") as r:
-                    upper.subtract_row(k.let(upper[i, r], "factor"), i, r, r)
+                    upper.subtract_row(k.let(conjugated(k, upper[i, r]), "factor"), i, r, r)
 
             def others(steps: list[Any], r: Any) -> None:
-                upper.subtract_rows([k.let(upper[i, r], "factor") for i in steps], steps, r, r)
+                upper.subtract_rows([k.let(conjugated(k, upper[i, r]), "factor") for i in steps], steps, r, r)
 
             in_blocks(k, n, own, others)
-            Matrix(k, out, start, n).fill(lambda r, j: k.select(k.less_equal(j, r), upper[j, r], k.literal(0.0, F64)))
+            Matrix(k, out, start, n).fill(lambda r, j: k.select(k.less_equal(j, r), conjugated(k, upper[j, r]), 0.0))
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
-        (factor,) = node.results
+        factor = b.conj(node.result)
         inner = triangle(b, b.matmul(factor, ct, ta=True), lower=True, diagonal=0.5)
         back = TriangularSolve(transposed=True)
-        found = b.emit(back, factor, transposed_matrices(b, b.emit(back, factor, inner)))
-        return (b.mul(b.constant(0.5, tensor_type(found).dtype), b.add(found, transposed_matrices(b, found))),)
+        found = b.emit(back, factor, adjoint_matrices(b, b.emit(back, factor, inner)))
+        return (b.mul(b.constant(0.5, tensor_type(found).dtype), b.add(found, adjoint_matrices(b, found))),)
 
 
 @operation

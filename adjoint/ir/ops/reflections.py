@@ -1,8 +1,9 @@
 """Orthogonal triangles of matrices by reflections (Householder 1958): x = Q R.
 
 Reflection i is 1 - tau_i v v^T, v 0 above element i, 1 there, and stored below it; the signs are those of LAPACK's `geqrf`: an element of
-the diagonal of R has the other sign than the one of x that it comes from.  Kernels compute one matrix after the other in float64 and round
-once; threads share the matrices.
+the diagonal of R has the other sign than the one of x that it comes from.  Of a complex matrix it is 1 - tau_i v v^H, and the diagonal of R
+is real; it jumps where the imaginary part of what has no element below becomes 0, as in LAPACK.  Kernels compute one matrix after the
+other in float64, or complex128, and round once; threads share the matrices.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ import numpy as np
 from adjoint.ir.core import tensor_type
 from adjoint.ir.op import NotDifferentiable, Op, mistake, operation, sample
 from adjoint.ir.ops import batching
-from adjoint.ir.ops.elimination import Matrix, transposed_matrices
+from adjoint.ir.ops.elimination import Matrix, adjoint_matrices, transposed_matrices
 from adjoint.ir.ops.linear_systems import TriangularSolve, triangle
 from adjoint.ir.ops.loops import grain_of
-from adjoint.ir.types import F32, F64, TensorType, Type, tensor
+from adjoint.ir.ops.wide_numbers import NUMBERS, conjugated, divided_by, is_inexact, real_part, size_of, square_of, wide
+from adjoint.ir.types import C64, F32, F64, TensorType, Type, tensor
 
 if TYPE_CHECKING:
     from adjoint.ir.build import Builder
@@ -33,11 +35,13 @@ __all__ = ["Qr", "Reflections", "ReflectionsProduct"]
 
 _TALL = {0: [[2.0, -1.0], [0.5, 1.5], [-1.0, 0.25]]}
 _WIDE = {0: [[2.0, -1.0, 0.5], [0.5, 1.5, -1.0]]}
+_TURNED = {0: [[2.0 + 1.0j, -1.0], [0.5j, 1.5 - 1.0j], [-1.0, 0.25 + 0.5j]]}
+_TURNED_WIDE = {0: [[2.0 + 1.0j, -1.0, 0.5j], [0.5j, 1.5 - 1.0j, -1.0]]}
 
 
 def _checked(op: Op, x: Any) -> TensorType:
-    if not isinstance(x, TensorType) or not x.dtype.is_float:
-        raise mistake(op, "x", "a tensor of floating point numbers", x, TypeError)
+    if not is_inexact(x):
+        raise mistake(op, "x", NUMBERS, x, TypeError)
     if x.rank < 2:
         raise mistake(op, "x", "matrices, of at least 2 dimensions", x)
     return x
@@ -48,7 +52,7 @@ def _reflect(k: Kernel, a: Matrix, b: Matrix, i: Expr, rows: Expr, first: Any, l
     with k.loop(first, last, "j") as j:
         along = k.local(b[i, j], "along")
         with k.loop(i + 1, rows, "r") as r:
-            k.increment(along, a[r, i] * b[r, j])
+            k.increment(along, conjugated(k, a[r, i]) * b[r, j])
         k.set(along, along * tau)
         b[i, j] = b[i, j] - along
         with k.loop(i + 1, rows, "r") as r:
@@ -60,32 +64,36 @@ def _factor(k: Kernel, a: Matrix, rows: Expr, columns: Expr, count: Expr, tau: B
     with k.loop(0, count, "i") as i:
         below = k.local(0.0, "below", F64)
         with k.loop(i + 1, rows, "r") as r:
-            size = k.let(k.call("fabs", a[r, i]), "size")
+            size = k.let(size_of(k, a[r, i]), "size")
             with k.when(k.either(k.greater(size, below), k.call("isnan", size))):
                 k.set(below, size)
         k.store(tau, at + i, 0.0)
-        with k.when(k.not_equal(below, 0.0)):
-            pivot = k.let(a[i, i], "pivot")
-            scale = k.let(k.maximum_of(below, k.call("fabs", pivot)), "scale")
-            total = k.local((pivot / scale) * (pivot / scale), "total")
+        pivot = k.let(a[i, i], "pivot")
+        needed = k.not_equal(below, 0.0)
+        if a.dtype.is_complex:
+            needed = k.either(needed, k.not_equal(k.part_of(pivot, "imag"), 0.0))
+        with k.when(needed):
+            scale = k.let(k.maximum_of(below, size_of(k, pivot)), "scale")
+            total = k.local(square_of(k, k.let(divided_by(k, pivot, scale), "first")), "total")
             with k.loop(i + 1, rows, "r") as r:
-                part = k.let(a[r, i] / scale, "part")
-                k.increment(total, part * part)
-            new = k.let(-k.call("copysign", scale * k.call("sqrt", total), pivot), "new")
-            k.store(tau, at + i, (new - pivot) / new)
+                part = k.let(divided_by(k, a[r, i], scale), "part")
+                k.increment(total, square_of(k, part))
+            new = k.let(-k.call("copysign", scale * k.call("sqrt", total), real_part(k, pivot)), "new")
+            moved = k.let(k.cast(new, a.dtype) - pivot, "moved")
+            k.store(tau, at + i, divided_by(k, moved, new))
             with k.loop(i + 1, rows, "r") as r:
-                a[r, i] = a[r, i] / (pivot - new)
+                a[r, i] = a[r, i] / -moved
             a[i, i] = new
-            _reflect(k, a, a, i, rows, i + 1, columns, k.let(tau[at + i], "factor"))
+            _reflect(k, a, a, i, rows, i + 1, columns, k.let(conjugated(k, tau[at + i]), "factor"))
 
 
 def _product(k: Kernel, a: Matrix, q: Matrix, rows: Expr, count: Expr, tau: Buffer, at: Expr) -> None:
     """Write the first columns of the product of reflections into a matrix."""
     with k.loop(0, rows, "r") as r, k.loop(0, q.n, "j") as j:
-        q[r, j] = k.cast(k.equal(r, j), F64)
+        q[r, j] = k.cast(k.cast(k.equal(r, j), F64), q.dtype)
     with k.loop(0, count, "back") as back:
         i = k.let(count - 1 - back, "i")
-        _reflect(k, a, q, i, rows, 0, q.n, k.let(k.cast(tau[at + i], F64), "factor"))
+        _reflect(k, a, q, i, rows, 0, q.n, k.let(k.cast(tau[at + i], q.dtype), "factor"))
 
 
 def _of_matrices(x: Array, rule: Any) -> tuple[Array, ...]:
@@ -96,10 +104,14 @@ def _of_matrices(x: Array, rule: Any) -> tuple[Array, ...]:
     return tuple(np.stack(parts)[: len(places)].reshape(*x.shape[:-2], *parts[0].shape) for parts in zip(*found, strict=True))
 
 
+def _wide(x: Array) -> Array:
+    return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
+
+
 def _packed(x: Array) -> tuple[Array, Array]:
     if not x.size:
         return x, np.zeros(min(x.shape), x.dtype)
-    packed, tau = np.linalg.qr(x.astype(np.float64), "raw")
+    packed, tau = np.linalg.qr(_wide(x), "raw")
     return packed.T, tau
 
 
@@ -107,23 +119,26 @@ def _packed(x: Array) -> tuple[Array, Array]:
 class Qr(Op):
     """Matrices Q with orthogonal columns and upper triangles R with Q R = x.
 
-    x         T[s, m, n], T a floating point type; computed in float64
+    x         T[s, m, n], T a floating point or complex type; computed in float64 or complex128
     full      True for Q [m, m] and R [m, n], else [m, k] and [k, n], k = min(m, n)
     result    Q and R, of dtype T
-    gradient  of tall matrices, not full, (ct_Q + Q C) R^-T, with the lower triangle of R ct_R^T - ct_Q^T Q mirrored above as C (Walter et
-              al. 2010, "Algorithmic differentiation of linear algebra functions"); of wide ones that of their first columns, and
+    gradient  of tall matrices, not full, (ct_Q + Q C) R^-H, with the lower triangle of R ct_R^H - ct_Q^H Q mirrored above as C, and its
+              diagonal real (Walter et al. 2010, "Algorithmic differentiation of linear algebra functions"); of wide ones that of their
+              first columns, and
               Q ct_R for the others; not finite of a matrix without full rank; full ones of tall matrices have none
-    errors    TypeError: not floating point; ValueError: of fewer than 2 dimensions
+    errors    TypeError: neither floating point nor complex; ValueError: of fewer than 2 dimensions
     """
 
     full: bool = False
     batch = batching.leading
     samples = (
         sample(tensor(F32, (3, 2)), values=_TALL),
-        sample(tensor(F32, (2, 3)), values=_WIDE),
-        sample(tensor(F32, (2, 2, 2)), values={0: [[[2.0, 1.0], [-1.0, 0.5]], [[1.0, 3.0], [2.0, 0.5]]]}),
-        sample(tensor(F32, (2, 3)), values=_WIDE, full=True),
+        sample(tensor(F32, (2, 3))),  # not given: as complex numbers with real ones on the diagonal they would be where R jumps
+        sample(tensor(F32, (2, 2, 2))),
+        sample(tensor(F32, (2, 3)), full=True),
         sample(tensor(F32, (3, 2)), values=_TALL, full=True, smooth=False, note="without a gradient"),
+        sample(tensor(C64, (3, 2)), values=_TURNED),
+        sample(tensor(C64, (2, 3)), values=_TURNED_WIDE),
         sample(tensor(F32, (0, 2, 2))),
         sample(tensor(F32, (0, 2))),
     )
@@ -137,17 +152,18 @@ class Qr(Op):
         return x.with_shape((*x.shape[:-2], m, k)), x.with_shape((*x.shape[:-2], k, n))
 
     def reference(self, x: Array) -> tuple[Array, ...]:
-        return _of_matrices(x, lambda a: tuple(np.linalg.qr(a.astype(np.float64), "complete" if self.full else "reduced")))
+        return _of_matrices(x, lambda a: tuple(np.linalg.qr(_wide(a), "complete" if self.full else "reduced")))
 
     def lower(self, k: Kernel, x: Buffer, q: Buffer, r: Buffer) -> None:
         rows, columns = k.size(x.shape[-2], "m"), k.size(x.shape[-1], "n")
         shown, count = k.size(q.shape[-1], "shown"), k.size(min(x.shape[-2:]), "count")
-        work, product, tau = (k.scratch(F64, size, name) for size, name in (
+        of = wide(x.dtype)
+        work, product, tau = (k.scratch(of, size, name) for size, name in (
             (x.count, "work"), (q.count, "product"), (math.prod(x.shape[:-2]) * min(x.shape[-2:]), "tau")))
         with k.stage(math.prod(x.shape[:-2]), grain_of(x.shape[-2] * x.shape[-1] * x.shape[-2]), "matrix") as matrix:
             start, at = k.let(matrix * rows * columns, "start"), k.let(matrix * count, "at")
             with k.loop(start, start + rows * columns, "i") as i:
-                k.store(work, i, k.cast(x[i], F64))
+                k.store(work, i, k.cast(x[i], work.dtype))
             a = Matrix(k, work, start, columns)
             _factor(k, a, rows, columns, count, tau, at)
             vectors = Matrix(k, product, k.let(matrix * rows * shown, "begin"), shown)
@@ -169,7 +185,7 @@ class Qr(Op):
         if m >= n:
             return (_square(b, q, r, q_ct, r_ct),)
         first, later = _columns(b, r, 0, m), _columns(b, r_ct, m, n)
-        of_first = _square(b, q, first, b.add(q_ct, b.matmul(_columns(b, x, m, n), later, tb=True)), _columns(b, r_ct, 0, m))
+        of_first = _square(b, q, first, b.add(q_ct, b.matmul(_columns(b, x, m, n), b.conj(later), tb=True)), _columns(b, r_ct, 0, m))
         return (b.concat(of_first, b.matmul(q, later), axis=tensor_type(x).rank - 1),)
 
 
@@ -181,26 +197,26 @@ def _columns(b: Builder, x: Atom, first: int, last: int) -> Atom:
 
 def _square(b: Builder, q: Atom, r: Atom, q_ct: Atom, r_ct: Atom) -> Atom:
     """Return the cotangent of matrices with at least as many rows as columns."""
-    inner = b.sub(b.matmul(r, r_ct, tb=True), b.matmul(q_ct, q, ta=True))
-    mirrored = b.add(triangle(b, inner, lower=True, diagonal=1.0), transposed_matrices(b, triangle(b, inner, lower=True, diagonal=0.0)))
-    whole = b.add(q_ct, b.matmul(q, mirrored))
-    return transposed_matrices(b, b.emit(TriangularSolve(lower_triangle=False), r, transposed_matrices(b, whole)))
+    inner = triangle(b, b.sub(b.matmul(r, b.conj(r_ct), tb=True), b.matmul(b.conj(q_ct), q, ta=True)), lower=True, diagonal=0.5)
+    whole = b.add(q_ct, b.matmul(q, b.add(inner, adjoint_matrices(b, inner))))
+    return transposed_matrices(b, b.emit(TriangularSolve(lower_triangle=False), b.conj(r), transposed_matrices(b, whole)))
 
 
 @operation
 class Reflections(Op):
     """The reflections by which matrices become upper triangles: R, and below its diagonal their vectors; and their factors.
 
-    x         T[s, m, n], T a floating point type; computed in float64
+    x         T[s, m, n], T a floating point or complex type; computed in float64 or complex128
     result    T[s, m, n] and T[s, min(m, n)]
     gradient  an error: `qr` has one
-    errors    TypeError: not floating point; ValueError: of fewer than 2 dimensions
+    errors    TypeError: neither floating point nor complex; ValueError: of fewer than 2 dimensions
     """
 
     batch = batching.leading
     samples = (
         sample(tensor(F32, (3, 2)), values=_TALL, smooth=False, note="without a gradient"),
         sample(tensor(F32, (2, 3)), values=_WIDE, smooth=False, note="without a gradient"),
+        sample(tensor(C64, (3, 2)), values=_TURNED, smooth=False, note="without a gradient"),
         sample(tensor(F32, (0, 2)), smooth=False, note="without a gradient"),
     )
 
@@ -213,11 +229,12 @@ class Reflections(Op):
     def lower(self, k: Kernel, x: Buffer, packed: Buffer, tau: Buffer) -> None:
         rows, columns = k.size(x.shape[-2], "m"), k.size(x.shape[-1], "n")
         count = k.size(min(x.shape[-2:]), "count")
-        work, factors = k.scratch(F64, x.count, "work"), k.scratch(F64, tau.count, "factors")
+        of = wide(x.dtype)
+        work, factors = k.scratch(of, x.count, "work"), k.scratch(of, tau.count, "factors")
         with k.stage(math.prod(x.shape[:-2]), grain_of(x.shape[-2] * x.shape[-1] ** 2), "matrix") as matrix:
             start, at = k.let(matrix * rows * columns, "start"), k.let(matrix * count, "at")
             with k.loop(start, start + rows * columns, "i") as i:
-                k.store(work, i, k.cast(x[i], F64))
+                k.store(work, i, k.cast(x[i], work.dtype))
             _factor(k, Matrix(k, work, start, columns), rows, columns, count, factors, at)
             with k.loop(start, start + rows * columns, "i") as i:
                 k.store(packed, i, k.cast(work[i], packed.dtype.compute))
@@ -232,11 +249,11 @@ class Reflections(Op):
 class ReflectionsProduct(Op):
     """The first n columns of the product of reflections.
 
-    operands packed  T[s, m, n], n at most m, T a floating point type: their vectors below the diagonal
+    operands packed  T[s, m, n], n at most m, T a floating point or complex type: their vectors below the diagonal
              tau     T[s, k], k at most n: their factors
-    result   T[s, m, n]; computed in float64
+    result   T[s, m, n]; computed in float64 or complex128
     gradient an error: `qr` has one
-    errors   TypeError: not floating point, or of two dtypes; ValueError: shapes that do not fit
+    errors   TypeError: neither floating point nor complex, or of two dtypes; ValueError: shapes that do not fit
     """
 
     batch = batching.leading
@@ -262,13 +279,13 @@ class ReflectionsProduct(Op):
             q = np.eye(m, n, dtype=packed.dtype)
             for i in reversed(range(tau.shape[-1])):
                 v = np.concatenate([np.zeros(i), [1.0], packed[place][i + 1:, i]]).astype(packed.dtype)
-                q = q - tau[place][i] * np.outer(v, v @ q)
+                q = q - tau[place][i] * np.outer(v, v.conj() @ q)
             out[place] = q
         return out
 
     def lower(self, k: Kernel, packed: Buffer, tau: Buffer, out: Buffer) -> None:
         rows, columns, count = k.size(packed.shape[-2], "m"), k.size(packed.shape[-1], "n"), k.size(tau.shape[-1], "count")
-        product = k.scratch(F64, packed.count, "product")
+        product = k.scratch(wide(packed.dtype), packed.count, "product")
         with k.stage(math.prod(packed.shape[:-2]), grain_of(packed.shape[-2] * packed.shape[-1] ** 2), "matrix") as matrix:
             start = k.let(matrix * rows * columns, "start")
             at = k.let(matrix * count, "at")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.ir.types import F32, F64
+from adjoint.ir.types import C128, F64
 from adjoint.ops import creation, linear, linear_systems
 from adjoint.ops.arguments import flag, integer, operand, real, wrong
 from adjoint.ops.matrices import matrices
@@ -25,7 +25,7 @@ class _Upper(Primitive):
 
 
 class Cholesky(_Upper):
-    """The triangles L with L L^T = x, for positive definite matrices; with `upper` their transposes."""
+    """The triangles L with L L^H = x, for positive definite matrices; with `upper` their conjugate transposes."""
 
     def __call__(self, input_x: Any) -> Tensor:
         return linear_systems.cholesky(input_x, self.upper)
@@ -70,7 +70,7 @@ class MatrixPower(Primitive):
 
 
 class MatrixSolve(Primitive):
-    """The solutions of linear systems, with `adjoint` of those with the transposed matrices."""
+    """The solutions of linear systems, with `adjoint` of those with the conjugate transposes."""
 
     def __init__(self, adjoint: bool = False):
         super().__init__(adjoint=flag("MatrixSolve", "adjoint", adjoint))
@@ -80,10 +80,10 @@ class MatrixSolve(Primitive):
 
 
 class MatrixTriangularSolve(Primitive):
-    """The solutions x of a x = rhs, for a triangle of square matrices, Float32 or Float64; axes before the last two broadcast.
+    """The solutions x of a x = rhs, for a triangle of square matrices of floats or complex numbers; axes before the last two broadcast.
 
     lower    True for the lower triangle, else the upper one: the other elements are not read
-    adjoint  True to solve with the transpose of that triangle
+    adjoint  True to solve with the conjugate transpose of that triangle
 
     An element of 0 on the diagonal gives infinities and NaN.
     """
@@ -93,9 +93,9 @@ class MatrixTriangularSolve(Primitive):
         super().__init__(lower=flag(op, "lower", lower), adjoint=flag(op, "adjoint", adjoint))
 
     def __call__(self, matrix: Any, rhs: Any) -> Tensor:
-        a = matrices(self.name, matrix, "matrix", square=True, dtypes=(F32, F64))
+        a = matrices(self.name, matrix, "matrix", square=True)
         b = linear_systems.columns(self.name, "rhs", rhs, a, same_rank=False)
-        return linear_systems.solved_by_triangle(self.name, a, b, self.lower, self.adjoint)
+        return linear_systems.solved_by_triangle(self.name, a, b, self.lower, self.adjoint, conjugate=True)
 
 
 class Lstsq(Primitive):
@@ -147,7 +147,7 @@ class Ormqr(Primitive):
 
 
 class MatrixSolveLs(Primitive):
-    """The columns x for which |a x - b|^2 + l2 |x|^2 is smallest, for matrices a (..., m, n) and b (..., m, k) of Float32 or Float64.
+    """The columns x for which |a x - b|^2 + l2 |x|^2 is smallest, for a (..., m, n) and b (..., m, k) of floats or complex numbers.
 
     fast            False: l2 is not read, and counts as 0; of several x the shortest one
     l2_regularizer  l2, a Float64 Tensor of one element, at least 0
@@ -170,7 +170,8 @@ class MatrixSolveLs(Primitive):
             raise wrong(op, "rhs", f"columns of {a.shape[-2]} elements for each of the matrices {a.shape}", b)
         if not self.fast:
             return linear.matmul(linear_systems.pinv(a), b)
-        wide, right = a.astype(F64, copy=False), b.astype(F64, copy=False)
-        turned = wide.mT
-        square = linear.matmul(turned, wide) + l2.reshape(()) * creation.eye(a.shape[-1], a.shape[-1], F64)
+        to = C128 if a.dtype.is_complex else F64
+        wide, right = a.astype(to, copy=False), b.astype(to, copy=False)
+        turned = wide.mH
+        square = linear.matmul(turned, wide) + l2.reshape(()) * creation.eye(a.shape[-1], a.shape[-1], to)
         return linear_systems.matrix_solve(square, linear.matmul(turned, right)).astype(a.dtype, copy=False)

@@ -9,7 +9,6 @@ from adjoint.ir.types import I32, DType
 from adjoint.ops import bands, creation, diagonals, distances, linear, matrices, shapes
 from adjoint.ops.arguments import flag, float_only, integer, operand, real, tensors_argument, wrong
 from adjoint.ops.primitive import Plain, Primitive, plain
-from adjoint.ops.shapes import swapaxes
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
@@ -45,14 +44,14 @@ class Cdist(Primitive):
 
 
 class MatrixInverse(Primitive):
-    """The inverses of square matrices, with `adjoint` transposed."""
+    """The inverses of square matrices, with `adjoint` conjugate and transposed."""
 
     def __init__(self, adjoint: bool = False):
         super().__init__(adjoint=flag("MatrixInverse", "adjoint", adjoint))
 
     def __call__(self, x: Any) -> Tensor:
         found = matrices.inverse(x)
-        return swapaxes(found, -1, -2) if self.adjoint else found
+        return shapes.adjoint(found) if self.adjoint else found
 
 
 class Svd(Primitive):
