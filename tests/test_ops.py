@@ -59,7 +59,7 @@ RELATIVE: dict[str, float] = {
     "matmul": 32.0, "outer_product": 0.0, "lstm_cell": 8.0, "lstm_cell_gradient": 8.0, "gru_cell": 8.0, "gru_cell_gradient": 8.0,
     **dict.fromkeys(("lstm_steps", "lstm_steps_gradient", "gru_steps", "gru_steps_gradient", "rnn_steps", "rnn_steps_gradient"), 16.0),
     "recurrent_weight_gradient": 32.0,
-    "determinant": 8.0, "log_determinant": 8.0, "matrix_inverse": 8.0, "cofactor": 8.0, "singular_values": 4.0, "svd": 4.0,
+    "determinant": 8.0, "log_determinant": 8.0, "eigenvalues": 16.0, "eigen": 16.0, "matrix_inverse": 8.0, "cofactor": 8.0, "singular_values": 4.0, "svd": 4.0,
     "ftrl_update": 8.0, "cholesky_factor": 8.0, "solve": 8.0, "qr": 8.0, "reflections": 8.0, "reflections_product": 8.0,
     "triangular_solve": 8.0, "polygamma": 16.0, "zeta": 32.0, "zeta_derivative": 512.0,
     "log_beta": 32.0, "igamma": 32.0, "igammac": 32.0,

@@ -46,6 +46,7 @@ INCLUDES: Final[dict[str, tuple[str, ...]]] = {
     "fourier.h": ("bits.h", "math_f32.h", "math_f64.h"),
     "complex.h": (),
     "complex_math.h": ("bits.h", "math_f64.h", "complex.h"),
+    "complex_eigenvalues.h": ("bits.h", "math_f64.h", "complex.h", "complex_math.h"),
 }
 """For each header of `codegen/c/`, those that it needs; in the order in which they are copied."""
 

@@ -33,7 +33,7 @@ NAMES = {
     **dict.fromkeys(("CustomOpBuilder", "TBERegOp", "AiCPURegOp", "AkgGpuRegOp", "AkgAscendRegOp",
                      "CpuRegOp", "op_info_register"), _CUSTOM),
     **dict.fromkeys(("TFRecordDataset", "OBSMindDataset"), _RECORDS),
-    **dict.fromkeys(("Eig", "MatrixLogarithm", "eig", "eigvals"), _COMPLEX),
+    "MatrixLogarithm": _COMPLEX,
     **dict.fromkeys(("load", "load_mindir", "save_mindir", "export_split_mindir", "obfuscate_ckpt",
                      "load_obf_params_into_net"), _FILES),
     **dict.fromkeys(("SymbolTree", "Node", "NodeType", "ScopedValue", "ValueType"), PLACES["rewrite"]),

@@ -59,7 +59,7 @@ FUNCTIONS = {
         "cosine_embedding_loss hinge_embedding_loss margin_ranking_loss multi_margin_loss multilabel_margin_loss "
         "multilabel_soft_margin_loss soft_margin_loss triplet_margin_loss",
     "matrices":
-        "det inverse log_matrix_determinant logdet matrix_determinant slogdet svd",
+        "det eig eigvals inverse log_matrix_determinant logdet matrix_determinant slogdet svd",
     "normalization":
         "batch_norm group_norm layer_norm lrn rms_norm",
     "norms":
@@ -171,7 +171,7 @@ PRIMITIVES = {
     "loops":
         "ForiLoop Scan WhileLoop",
     "matrices":
-        "Cdist Cross Diag DiagPart Einsum Ger LogMatrixDeterminant MatrixBandPart MatrixDeterminant MatrixDiagPartV3 MatrixDiagV3 "
+        "Cdist Cross Diag DiagPart Eig Einsum Ger LogMatrixDeterminant MatrixBandPart MatrixDeterminant MatrixDiagPartV3 MatrixDiagV3 "
         "MatrixInverse MatrixSetDiagV3 Pdist Renorm Svd Trace TrilIndices TriuIndices",
     "network":
         "GELU GLU LRN BatchMatMul BatchNorm BiasAdd CeLU Dense Dropout Dropout2D Dropout3D DropoutDoMask DropoutGenMask Elu FastGeLU "

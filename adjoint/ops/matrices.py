@@ -1,4 +1,4 @@
-"""Determinants, inverses and singular values of the matrices in the last two axes.
+"""Determinants, inverses, eigenvalues and singular values of the matrices in the last two axes.
 
 Raise TypeError for what is not a Tensor and for dtypes, ValueError for shapes.  Matrices of one element and of none count as matrices,
 other than in MindSpore, which refuses them.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from adjoint.ir.op import made
+from adjoint.ir.ops.eigen import Eigen, Eigenvalues
 from adjoint.ir.ops.elimination import Determinant, LogDeterminant, MatrixInverse
 from adjoint.ir.ops.singular import SingularValues, Svd
 from adjoint.ir.types import C64, C128, F16, F32, F64, DType
@@ -17,7 +18,7 @@ from adjoint.ops.arithmetic import log
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
-__all__ = ["det", "inverse", "log_matrix_determinant", "logdet", "matrix_determinant", "slogdet", "svd"]
+__all__ = ["det", "eig", "eigvals", "inverse", "log_matrix_determinant", "logdet", "matrix_determinant", "slogdet", "svd"]
 
 WIDE = (F32, F64, C64, C128)
 """The dtypes that decompositions take, but for those that take INEXACT."""
@@ -90,6 +91,25 @@ def inverse(input: Any) -> Tensor:
     ValueError, which says which one, for a singular matrix, where MindSpore returns numbers that are no inverse.
     """
     return apply(_INVERSE, matrices("MatrixInverse", input, square=True))
+
+
+@fusible
+def eig(A: Any) -> tuple[Tensor, Tensor]:
+    """Return the eigenvalues of square matrices (..., n, n), of shape (..., n), and their eigenvectors as columns: A V = V diag(values).
+
+    A  Float32, Float64, Complex64 or Complex128; the results are complex
+
+    The values have no particular order.  Of a real matrix the imaginary parts of real ones are exactly 0, and the others are conjugate
+    pairs.  Each vector has length 1, and its element of the largest size is positive.  The gradient through the vectors is not finite where
+    eigenvalues are equal, that through the values where there are no n independent vectors.  NaN of matrices that are not finite.
+    """
+    return apply(made(Eigen), matrices("Eig", A, "A", square=True))
+
+
+@fusible
+def eigvals(A: Any) -> Tensor:
+    """Return the eigenvalues of square matrices (..., n, n), of shape (..., n): the first result of `eig`, in less time."""
+    return apply(made(Eigenvalues), matrices("Eig", A, "A", square=True))
 
 
 @fusible

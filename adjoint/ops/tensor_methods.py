@@ -896,7 +896,7 @@ _FUNCTIONS: dict[str, ModuleType] = {
         (ordering, "aminmax kthvalue msort nanmedian nanquantile quantile top_k topk"),
         (running, "cummax cummin diff"),
         (counts, "bincount histc unique_with_pad"),
-        (matrices, "det inverse logdet slogdet svd"),
+        (matrices, "det eigvals inverse logdet slogdet svd"),
         (linear, "addbmm addmm addmv baddbmm bmm dot ger inner mm outer"),
         (linear_systems,
          "cholesky cholesky_inverse cholesky_solve geqrf lstsq lu_solve matrix_power orgqr triangular_solve"),
@@ -938,7 +938,6 @@ _IN_PLACE = ("add", "addmm", "clamp", "div", "index_put", "masked_fill", "masked
 _MEMORY = "`x.asnumpy()` or `x.to_dlpack()`, which share the memory of the tensor"
 _INDEX = "`x[index]`, for reading and writing"
 INSTEAD = {
-    "eigvals": "the eigenvalues of a matrix that is not symmetric are not computed here: `numpy.linalg.eigvals` of `x.asnumpy()`",
     "storage": _MEMORY, "untyped_storage": _MEMORY,
     "set_": "`x.copy_(y)` for the numbers, or `x.set_data(y)` for another shape too: two tensors never write to one memory",
     "delete_": "`del x`: the memory is freed with the last tensor that holds it", "set_cast_dtype": "`x.astype(dtype)`",

@@ -71,7 +71,7 @@ def check_batch(module: Module, case: Case, mapped: Sequence[bool], units: float
 
 def _compare(name: str, whole: Array, one: Array, units: float) -> None:
     assert whole.dtype == one.dtype and whole.shape == one.shape, name
-    if one.dtype.kind != "f":
+    if one.dtype.kind not in "fc":
         assert np.array_equal(whole, one), name
         return
     scale = np.max(np.abs(one[np.isfinite(one)]), initial=0.0)

@@ -41,6 +41,8 @@ OPS = {
         "custom",
     "edits":
         "edit_distance",
+    "eigen":
+        "eigenvalues eigen",
     "elimination":
         "determinant log_determinant matrix_inverse cofactor",
     "extend":

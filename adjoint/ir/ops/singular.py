@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 Cotangents = Sequence["Atom | None"]
 
-__all__ = ["SingularValues", "Svd"]
+__all__ = ["SingularValues", "Svd", "gauge_of_columns"]
 
 EPSILON = 2.0**-52
 """The machine epsilon of float64."""
@@ -582,26 +582,33 @@ def _negligible(b: Builder, values: Atom) -> Atom:
 
 
 def _u_cotangent(b: Builder, u: Atom, v: Atom, u_ct: Any, v_ct: Any) -> Any:
-    """Return the cotangent of complex U before each pair of vectors is turned so that the largest element of U's is positive.
-
-    A turn of both by an angle changes what is computed from them by the sum of the imaginary parts of U^H U' and V^H V' times that angle;
-    an element r > 0 turns by the imaginary part of its change, divided by r.  Of equal elements that are not complex each has its share.
-    """
-    if (u_ct is None and v_ct is None) or 0 in tensor_type(u).shape:
+    """Return the cotangent of complex U before each pair of vectors is turned so that the largest element of U's is positive."""
+    given = [(x, ct) for x, ct in ((u, u_ct), (v, v_ct)) if ct is not None]
+    if not given or 0 in tensor_type(u).shape:
         return u_ct
-    have, axis = tensor_type(u), tensor_type(u).rank - 2
+    extra = gauge_of_columns(b, u, given)
+    return extra if u_ct is None else b.add(u_ct, extra)
+
+
+def gauge_of_columns(b: Builder, columns: Atom, given: Sequence[tuple[Atom, Atom]]) -> Atom:
+    """Return what the cotangent of complex columns receives since each is turned so that its largest element is positive.
+
+    given  what is turned, the columns and those of other matrices with them, each with its cotangent
+
+    A turn by an angle changes what is computed from them by the sum of the imaginary parts of the products of columns with their
+    cotangents, times that angle; an element r > 0 turns by the imaginary part of its change, divided by r.  Of equal elements that are
+    not complex each has its share.
+    """
+    have, axis = tensor_type(columns), tensor_type(columns).rank - 2
     part = have.dtype.part
     turned: Any = None
-    for x, ct in ((u, u_ct), (v, v_ct)):
-        if ct is not None:
-            sums = b.sum(b.imaginary_part(b.mul(b.conj(x), ct)), axes=(axis,), keepdims=True)
-            turned = sums if turned is None else b.add(turned, sums)
-    real = b.select(b.equal(b.imaginary_part(u), b.constant(0.0, part)), b.real_part(u), b.constant(-1.0, part))
+    for x, ct in given:
+        sums = b.sum(b.imaginary_part(b.mul(b.conj(x), ct)), axes=(axis,), keepdims=True)
+        turned = sums if turned is None else b.add(turned, sums)
+    real = b.select(b.equal(b.imaginary_part(columns), b.constant(0.0, part)), b.real_part(columns), b.constant(-1.0, part))
     largest = b.cast(b.equal(real, b.reduce_max(real, axes=(axis,), keepdims=True)), to=part)
-    total = b.sum(b.mul(largest, b.real_part(u)), axes=(axis,), keepdims=True)
-    share = b.neg(b.mul(largest, b.div(turned, total)))
-    extra = b.complex_number(b.zeros(have.with_dtype(part)), share)
-    return extra if u_ct is None else b.add(u_ct, extra)
+    total = b.sum(b.mul(largest, b.real_part(columns)), axes=(axis,), keepdims=True)
+    return b.complex_number(b.zeros(have.with_dtype(part)), b.neg(b.mul(largest, b.div(turned, total))))
 
 
 def _outside(b: Builder, vectors: Atom, ct: Atom) -> Atom:

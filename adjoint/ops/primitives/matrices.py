@@ -1,4 +1,4 @@
-"""Operators of matrices and vectors as objects: determinants, inverses, singular values, diagonals, products, distances."""
+"""Operators of matrices and vectors as objects: determinants, inverses, eigenvalues, singular values, diagonals, products, distances."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from adjoint.ops.primitive import Plain, Primitive, plain
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = [
-    "Cdist", "Cross", "Diag", "DiagPart", "Einsum", "Ger", "LogMatrixDeterminant", "MatrixBandPart", "MatrixDeterminant",
+    "Cdist", "Cross", "Diag", "DiagPart", "Eig", "Einsum", "Ger", "LogMatrixDeterminant", "MatrixBandPart", "MatrixDeterminant",
     "MatrixDiagPartV3", "MatrixDiagV3", "MatrixInverse", "MatrixSetDiagV3", "Pdist", "Renorm", "Svd", "Trace", "TrilIndices",
     "TriuIndices",
 ]
@@ -52,6 +52,19 @@ class MatrixInverse(Primitive):
     def __call__(self, x: Any) -> Tensor:
         found = matrices.inverse(x)
         return shapes.adjoint(found) if self.adjoint else found
+
+
+class Eig(Primitive):
+    """The eigenvalues of matrices, and with `compute_v` their eigenvectors, otherwise a zero of shape (): see `ops.eig`."""
+
+    def __init__(self, compute_v: bool = False):
+        super().__init__(compute_v=flag("Eig", "compute_v", compute_v))
+
+    def __call__(self, x: Any) -> tuple[Tensor, Tensor]:
+        if self.compute_v:
+            return matrices.eig(x)
+        values = matrices.eigvals(x)
+        return values, creation.zeros((), values.dtype)
 
 
 class Svd(Primitive):
