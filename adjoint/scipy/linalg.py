@@ -12,7 +12,8 @@ from typing import Any
 from adjoint.foundation.diagnostics import missing_name
 from adjoint.ir.op import made
 from adjoint.ir.ops.linear_systems import PivotPermutation
-from adjoint.ir.types import C128, F32, F64, I64
+from adjoint.ir.ops.triangles import LuFactor
+from adjoint.ir.types import C128, F32, F64, I32, I64
 from adjoint.ops import bands, linear_systems, matrices
 from adjoint.ops.arguments import flag, operand, wrong
 from adjoint.ops.arithmetic import stop_gradient
@@ -21,16 +22,14 @@ from adjoint.ops.diagonals import tril, triu
 from adjoint.ops.generated import abs
 from adjoint.ops.ordering import argsort
 from adjoint.ops.parts import flip
+from adjoint.ops.picking import one_hot
 from adjoint.ops.reduction import amax
 from adjoint.ops.shapes import expand_dims, squeeze, swapaxes
 from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
-    "block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eigh", "inv", "lstsq", "lu_solve", "solve_triangular",
+    "block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eigh", "inv", "lstsq", "lu", "lu_factor", "lu_solve", "solve_triangular",
 ]
-
-INSTEAD = dict.fromkeys(("lu", "lu_factor"), "`scipy.linalg.lu_factor` of SciPy, on `a.asnumpy()`; `inv`, `det` and `lstsq` are here")
-"""What to write instead of functions of MindSpore that are missing here."""
 
 _TRANSPOSED = {0: False, "N": False, 1: True, "T": True, 2: True, "C": True}
 """What `trans` may be, and whether the matrix is transposed."""
@@ -128,8 +127,35 @@ def solve_triangular(a: Tensor, b: Tensor, trans: int | str = 0, lower: bool = F
     return squeeze(result, -1) if vector else result
 
 
+def lu_factor(a: Tensor, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Tensor, Tensor]:
+    """Return the triangles of a square matrix, packed, and the row that each row was exchanged with, from 0: what `lu_solve` takes.
+
+    U, and below its diagonal L, whose own diagonal is of ones; P L U = a.  Of a singular matrix U has a 0 on its diagonal, where MindSpore
+    returns NaN, and the gradient is not finite.
+    """
+    packed, pivots = apply(made(LuFactor), _matrix("lu_factor", a))
+    return packed, pivots - 1
+
+
+def lu(a: Tensor, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """Return P (m, m), L (m, k) and U (k, n), k = min(m, n), of a matrix (m, n): P L U = a, P a permutation of Int32, L a lower triangle
+    with ones on its diagonal, U an upper one.
+
+    permute_l  True for P L and U; in MindSpore that is an error
+    """
+    given, joined = _matrix("lu", a, square=False), flag("lu", "permute_l", permute_l)
+    packed, pivots = apply(made(LuFactor), given)
+    m, n = given.shape
+    count = min(m, n)
+    order = apply(made(PivotPermutation, m), pivots)
+    lower, upper = tril(packed[:, :count], -1) + eye(m, count, given.dtype), triu(packed[:count])
+    if joined:
+        return lower[argsort(order)] if m else lower, upper
+    return swapaxes(one_hot(order, m), 0, 1).astype(I32), lower, upper
+
+
 def lu_solve(lu_and_piv: tuple[Tensor, Tensor], b: Tensor, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True) -> Tensor:
-    """Return x with a x = b, or its transpose in place of a, for triangles of a that are packed as SciPy's `lu_factor` returns them.
+    """Return x with a x = b, or its transpose in place of a, for triangles of a that are packed as `lu_factor` returns them.
 
     lu_and_piv  U, and below its diagonal L, whose own diagonal is of ones; the row that each row was exchanged with, from 0
     trans       0: a; 1: its transpose; 2: its conjugate transpose

@@ -150,7 +150,8 @@ class Eigenvalues(_General):
 
     def vjp(self, b: Builder, node: Node, ct: Any) -> Cotangents:
         (x,) = node.operands
-        return (_cotangent(b, x, *b.eigen(x), ct, None),)
+        values, vectors = b.eigen(x)
+        return (_cotangent(b, x, values, vectors, ct, None),)
 
 
 @operation
@@ -182,7 +183,8 @@ class Eigen(_General):
         _find(k, x, values, vectors)
 
     def vjp(self, b: Builder, node: Node, values_ct: Any, vectors_ct: Any) -> Cotangents:
-        return (_cotangent(b, node.operands[0], *node.results, values_ct, vectors_ct),)
+        values, vectors = node.results
+        return (_cotangent(b, node.operands[0], values, vectors, values_ct, vectors_ct),)
 
 
 def _cotangent(b: Builder, x: Atom, values: Atom, vectors: Atom, values_ct: Any, vectors_ct: Any) -> Atom:

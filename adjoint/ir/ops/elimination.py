@@ -34,7 +34,7 @@ Cotangents = Sequence["Atom | None"]
 
 __all__ = [
     "BLOCKS", "REGULAR", "STACK", "Cofactor", "Determinant", "LogDeterminant", "Matrix", "MatrixInverse", "SquareMatrices",
-    "adjoint_matrices", "back_substitute", "choose_row", "clear_below", "in_blocks", "substitute", "transposed_matrices",
+    "adjoint_matrices", "back_substitute", "choose_row", "clear_below", "in_blocks", "is_larger", "substitute", "transposed_matrices",
 ]
 
 TOGETHER = 4
@@ -158,7 +158,7 @@ def _each_matrix(k: Kernel, x: Buffer, copies: int = 1) -> Iterator[tuple[Expr, 
         yield matrix, found
 
 
-def _is_larger(k: Kernel, size: Expr, best: Expr) -> Expr:
+def is_larger(k: Kernel, size: Expr, best: Expr) -> Expr:
     """Return the C condition that `size` replaces `best`: NaN is the largest, so that elimination never skips one."""
     return k.either(k.greater(size, best), k.both(k.call("isnan", size), k.negation(k.call("isnan", best))))
 
@@ -168,7 +168,7 @@ def choose_row(k: Kernel, a: Matrix, c: Any) -> Expr:
     row, best = k.local(c, "row"), k.local(size_of(k, a[c, c]), "best")
     with k.loop(c + 1, a.n, "r") as r:
         size = k.let(size_of(k, a[r, c]), "size")
-        with k.when(_is_larger(k, size, best)):
+        with k.when(is_larger(k, size, best)):
             k.set(best, size)
             k.set(row, r)
     return row
@@ -474,7 +474,7 @@ class MatrixInverse(SquareMatrices):
             back_substitute(k, a, inverse, a.n)
             result = Matrix(k, out, inverse.start, a.n)
             if self.or_nan:
-                result.fill(lambda r, j: k.select(k.not_equal(singular, 0), nan_of(x.dtype), inverse[r, j]))
+                result.fill(lambda r, j: k.select(k.not_equal(singular, 0), k.literal(nan_of(x.dtype), a.dtype), inverse[r, j]))
             else:
                 result.fill(lambda r, j: inverse[r, j])
 
@@ -568,7 +568,7 @@ class Cofactor(SquareMatrices):
         row, column, best = k.local(c, "row"), k.local(c, "column"), k.local(size_of(k, a[c, c]), "best")
         with k.loop(c, a.n, "r") as r, k.loop(c, a.n, "j") as j:
             size = k.let(size_of(k, a[r, j]), "size")
-            with k.when(_is_larger(k, size, best)):
+            with k.when(is_larger(k, size, best)):
                 k.set(best, size)
                 k.set(row, r)
                 k.set(column, j)

@@ -120,6 +120,8 @@ OPS = {
     "transcendental":
         "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh asinh acosh atanh xlog_y atan2 tanh tanh_gradient "
         "erf erfc erfinv sinc",
+    "triangles":
+        "lu_factor",
     "tuples":
         "group item",
     "unrolled":

@@ -374,7 +374,7 @@ def _positive(x: Array) -> Array:
     """Return columns, without what rounding has left of the imaginary part of the element with the largest absolute value."""
     if x.dtype.kind == "c" and x.size:
         place = np.argmax(np.abs(x), axis=-2, keepdims=True)
-        np.put_along_axis(x, place, np.take_along_axis(x, place, -2).real, -2)
+        np.put_along_axis(x, place, np.real(np.take_along_axis(x, place, -2)), -2)
     return x
 
 
