@@ -298,8 +298,7 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
     given = operand("Norm", A, "A")
     x = floating(given)
     x = x if dtype is None else apply(made(Cast, dtype_or("Norm", dtype, x.dtype)), x)
-    of_singular_values = ord in ("nuc", 2, -2) and len(axes_argument("Norm", dim, x.ndim, "dim")) == 2
-    if x.dtype.is_complex and not of_singular_values:
+    if x.dtype.is_complex and not (_is_of_singular_values(ord) and len(axes_argument("Norm", dim, x.ndim, "dim")) == 2):
         return norm(apply(made(complex_numbers.RealPart), abs(x)), ord, dim, keepdim).astype(x.dtype)
     whole = dtype is None and not given.dtype.is_float
     axes, keep = axes_argument("Norm", dim, x.ndim, "dim"), flag("Norm", "keepdim", keepdim)
@@ -320,6 +319,10 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
     if ord == 0:
         return apply(made(Sum, axes, keep), apply(made(Cast, I64 if whole else x.dtype), as_bools(x)))
     return power_norm(x, real("Norm", "ord", ord), axes, keep)
+
+
+def _is_of_singular_values(ord: Any) -> bool:
+    return isinstance(ord, (int, float, str)) and ord in ("nuc", 2, -2)
 
 
 def power_norm(x: Tensor, power: float, axes: tuple[int, ...], keep: bool) -> Tensor:

@@ -564,7 +564,7 @@ def _first(pointer: str) -> str:
     return pointer[1:] if pointer.startswith("&") else f"{pointer}[0]"
 
 
-_DECLARATION: Final = re.compile(r"\s*(?:static .*?(\w+)\[\d+\];|\w+ \*const (\w+) = .*;)")
+_DECLARATION: Final = re.compile(r"\s*(?:static .*?(\w+)\[\d+\];|\w+(?: _Complex)? \*const (\w+) = .*;)")
 
 
 def _without_unused(lines: Sequence[str]) -> tuple[list[str], set[str]]:

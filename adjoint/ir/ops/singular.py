@@ -164,15 +164,16 @@ class _Lines:
             k.set(size, largest * k.call("sqrt", squares()))
         return size
 
-    def sign_of_largest(self, line: Any) -> tuple[Expr, Expr]:
+    def sign_of_largest(self, line: Any, *, placed: bool = True) -> tuple[Expr, Expr]:
         """Return the number of size 1 that makes the element with the largest absolute value positive, the first of equal ones; and its
-        place, if it is complex."""
+        place, if it is complex and the place is asked for, otherwise -1."""
         k = self.k
         turns = self.buffer.dtype.is_complex
-        best, place = k.local(0.0, "best", self.buffer.dtype), k.local(0, "place", I64) if turns else k.literal(-1, I64)
+        placed = placed and turns
+        best, place = k.local(0.0, "best", self.buffer.dtype), k.local(0, "place", I64) if placed else k.literal(-1, I64)
         with k.loop(0, self.length, "j") as j, k.when(k.greater(absolute(k, self[line, j]), absolute(k, best))):
             k.set(best, self[line, j])
-            if turns:
+            if placed:
                 k.set(place, j)
         if not turns:
             return k.let(k.select(k.less(best, 0), -1.0, k.literal(1.0, F64)), "sign"), place
@@ -305,7 +306,7 @@ class _Jacobi:
         long_out, short_out = (u, v) if self.tall else (v, u)
         with k.loop(0, wanted, "p") as p:
             paired, line = k.less(p, self.n_short), self._line_at(p)
-            sign, place_of_largest = basis.sign_of_largest(p)
+            sign, place_of_largest = basis.sign_of_largest(p, placed=self.tall)
             nowhere = k.literal(-1, I64)
             places = (place_of_largest, nowhere)  # in the long and the short vectors
             if not self.tall:
