@@ -79,8 +79,8 @@ images and of its gradient by the filters differs by less than t * u * (the sum 
 channels times taps, for the filters images times places. How the places are cut depends on the shape alone, too.
 
 **Determinants, inverses, eigenvalues and singular values** are computed in float64, also of float32, of complex matrices in complex128, and
-rounded once. Eigenvalues are those of a matrix that differs by a few times n * u times its largest element. An inverse in float64 is off by a
-few times u times the condition number times its largest element; a singular value by a few times max(m, n) * u times the largest
+rounded once. Eigenvalues are those of a matrix that differs by a few times n * u times its largest element. An inverse in float64 is off
+by a few times u times the condition number times its largest element; a singular value by a few times max(m, n) * u times the largest
 one, small ones of columns of different sizes by less. `det` overflows only where the determinant does, `logdet` only where elements
 are close to the largest number. A matrix is singular if elimination ends with a pivot of exactly 0. If rounding leaves a tiny pivot in
 place of 0, the inverse has very large numbers.

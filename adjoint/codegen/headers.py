@@ -28,6 +28,7 @@ INCLUDES: Final[dict[str, tuple[str, ...]]] = {
     "convert.h": ("bits.h",),
     "neighbours.h": (),
     "sorting.h": ("bits.h", "convert.h"),
+    "assignment.h": (),
     "math_f32.h": ("bits.h",),
     "math_f64.h": ("bits.h",),
     "special_f32.h": ("bits.h", "math_f32.h"),

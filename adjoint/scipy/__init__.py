@@ -1,11 +1,11 @@
-"""`mindspore.scipy`: linear algebra and cosine transforms with SciPy's names and arguments; MindSpore's `optimize` is not here."""
+"""`mindspore.scipy`: linear algebra, cosine transforms and assignments with SciPy's names and arguments."""
 
 from typing import Any
 
 from adjoint.foundation.diagnostics import missing_name
-from adjoint.scipy import fft, linalg
+from adjoint.scipy import fft, linalg, optimize
 
-__all__ = ["fft", "linalg"]
+__all__ = ["fft", "linalg", "optimize"]
 
 
 def __getattr__(name: str) -> Any:

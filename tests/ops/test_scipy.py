@@ -1,4 +1,5 @@
-"""`scipy.linalg` against SciPy: factors, solutions, eigenvalues and their gradient; errors, also in graphs."""
+"""`scipy.linalg` and `scipy.optimize` against SciPy: factors, solutions, eigenvalues and their gradient, assignments; errors, also in
+graphs."""
 
 from __future__ import annotations
 
@@ -7,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.linalg as reference
+from scipy.optimize import linear_sum_assignment
 
 import adjoint as ms
 from adjoint import Tensor
-from adjoint.scipy import linalg
+from adjoint.scipy import linalg, optimize
 
 A = np.array([[4.0, 1.0, 2.0], [1.0, 3.0, 0.0], [2.0, 0.0, 5.0]])
 B = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 10.0]])
@@ -59,4 +61,47 @@ def test_eigenvalues_ascend_and_have_a_gradient() -> None:
 ])
 def test_a_wrong_argument_is_named(call: Any, kind: type[Exception]) -> None:
     with pytest.raises(kind, match="must be"):
+        call()
+
+
+# Assignments
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2, 5), (5, 2), (7, 7), (0, 3), (3, 0)], ids=str)
+@pytest.mark.parametrize("maximize", [False, True])
+def test_assignments_are_scipys(shape: tuple[int, int], maximize: bool) -> None:
+    for seed in range(20):
+        drawn = np.random.default_rng(seed)
+        cost = drawn.normal(size=shape) if seed % 2 else drawn.integers(-2, 3, shape).astype(np.float64)
+        wanted = linear_sum_assignment(cost, maximize)
+        for got, indices in zip(optimize.linear_sum_assignment(Tensor(cost), maximize), wanted, strict=True):
+            assert got.dtype == ms.int64 and got.asnumpy().tolist() == indices.tolist()
+
+
+def test_an_assignment_of_the_first_columns_only() -> None:
+    cost = np.random.default_rng(3).normal(size=(5, 4))
+    for limit in (1, 2, 3, 4):
+        rows, columns = linear_sum_assignment(cost[:, :limit])
+        nothing = [-1] * (4 - limit)
+        for assign in (optimize.linear_sum_assignment, ms.jit(optimize.linear_sum_assignment)):
+            found = assign(Tensor(cost), False, Tensor(limit))
+            assert [x.asnumpy().tolist() for x in found] == [[*rows, *nothing], [*columns, *nothing]]
+    found = ms.vmap(lambda x: optimize.linear_sum_assignment(x, True))(Tensor(np.stack([cost, -cost])))
+    for place, given in enumerate((cost, -cost)):
+        assert [x[place].asnumpy().tolist() for x in found] == [x.tolist() for x in linear_sum_assignment(given, True)]
+
+
+@pytest.mark.parametrize(("call", "kind", "text"), [
+    (lambda: optimize.linear_sum_assignment(Tensor(A), 1), TypeError, "'maximize' must be a bool"),
+    (lambda: optimize.linear_sum_assignment([[1.0]], False), TypeError, "'cost_matrix' must be a Tensor"),
+    (lambda: optimize.linear_sum_assignment(Tensor([1.0]), False), ValueError, "'cost_matrix' must be of 2 dimensions"),
+    (lambda: optimize.linear_sum_assignment(Tensor([[1j]]), False), TypeError, "'cost_matrix' must be a Tensor of real"),
+    (lambda: optimize.linear_sum_assignment(Tensor(A), False, 2), TypeError, "'dimension_limit' must be a Tensor"),
+    (lambda: optimize.linear_sum_assignment(Tensor(A), False, Tensor(2, ms.int32)), TypeError, "must be a Tensor of Int64"),
+    (lambda: optimize.linear_sum_assignment(Tensor(A), False, Tensor(4)), RuntimeError, "'dimension_limit' must be from 1 to"),
+    (lambda: optimize.linear_sum_assignment(Tensor([[np.nan, 1.0]]), False), RuntimeError, "numbers other than NaN"),
+    (lambda: optimize.linear_sum_assignment(Tensor([[np.inf, np.inf]]), False), RuntimeError, "a finite sum for some pairs"),
+])
+def test_a_wrong_assignment_is_named(call: Any, kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=text):
         call()

@@ -45,7 +45,8 @@ CHAPTERS = {
 MODULES = (
     "adjoint", "adjoint.ops", "adjoint.nn", "adjoint.nn.probability.distribution", "adjoint.nn.probability.bijector", "adjoint.numpy",
     "adjoint.mint", "adjoint.mint.nn", "adjoint.mint.nn.functional", "adjoint.mint.optim", "adjoint.mint.linalg", "adjoint.mint.special",
-    "adjoint.scipy.linalg", "adjoint.train", "adjoint.amp", "adjoint.common.initializer", "adjoint.experimental.optim",
+    "adjoint.scipy.linalg", "adjoint.scipy.optimize", "adjoint.train", "adjoint.amp", "adjoint.common.initializer",
+    "adjoint.experimental.optim",
     "adjoint.experimental.optim.lr_scheduler", "adjoint.dataset", "adjoint.dataset.transforms", "adjoint.dataset.vision",
     "adjoint.dataset.text", "adjoint.dataset.audio", "adjoint.mindrecord", "adjoint.communication", "adjoint.profiler", "adjoint.watch",
     "adjoint.testing",

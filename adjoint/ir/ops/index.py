@@ -12,6 +12,8 @@ OPS = {
     "arithmetic":
         "add sub mul mul_no_nan div floor_div mod fmod common_divisor neg abs sign sqrt root_of_sum rsqrt square maximum minimum "
         "floor ceil round next_after",
+    "assignment":
+        "linear_sum_assignment",
     "attention":
         "attention",
     "bessel":
