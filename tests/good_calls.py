@@ -281,6 +281,7 @@ ops.SoftmaxCrossEntropyWithLogits()(x, unit); ops.Softplus()(x); ops.Softsign()(
 ops.SparseSoftmaxCrossEntropyWithLogits()(x, classes); ops.Split(0, 2)(x); ops.Sqrt()(positive); ops.Square()(x)
 ops.SquaredDifference()(x, y); ops.Squeeze()(x); ops.Stack()([x, y]); ops.StandardNormal(1, 1)((2,)); ops.StopGradient()(x)
 ops.StridedSlice()(x, (0, 0), (2, 2), (1, 1)); ops.Sub()(x, y); ops.Svd()(x); ops.Eig()(square)
+ops.MatrixLogarithm()(square.astype(ms.complex64))
 ops.Tan()(x); ops.Tanh()(x); ops.TensorAdd()(x, y)
 ops.TensorScatterAdd()(x, pairs, row[:2]); ops.TensorScatterElements(1)(x, places, y[:1]); ops.TensorScatterMax()(x, pairs, row[:2])
 ops.TensorScatterMin()(x, pairs, row[:2]); ops.TensorScatterSub()(x, pairs, row[:2]); ops.TensorScatterUpdate()(x, pairs, row[:2])

@@ -48,6 +48,7 @@ INCLUDES: Final[dict[str, tuple[str, ...]]] = {
     "complex.h": (),
     "complex_math.h": ("bits.h", "math_f64.h", "complex.h"),
     "complex_eigenvalues.h": ("bits.h", "math_f64.h", "complex.h", "complex_math.h"),
+    "complex_logarithm.h": ("bits.h", "math_f64.h", "complex.h", "complex_math.h", "complex_eigenvalues.h"),
 }
 """For each header of `codegen/c/`, those that it needs; in the order in which they are copied."""
 

@@ -26,7 +26,8 @@ __all__ = ["portable_text"]
 FILES: Final = (
     "portable/rounding.h", "bits.h", "portable/math.h", "portable/products.h", "lanes.h", "rows.h", "convert.h",
     "neighbours.h", "sorting.h", "assignment.h", "math_f32.h", "math_f64.h", "special_f32.h", "special_tables.h",
-    "special.h", "plain_products.h", "complex.h", "complex_math.h", "complex_eigenvalues.h", "fourier.h",
+    "special.h", "plain_products.h", "complex.h", "complex_math.h", "complex_eigenvalues.h",
+    "complex_logarithm.h", "fourier.h",
 )
 """The headers, in the order in which their parts are copied.  What several define is taken from the first."""
 

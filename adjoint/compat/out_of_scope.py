@@ -10,7 +10,6 @@ _DEVICES = "adjoint computes on the CPU: leave out what is for other devices"
 _CUSTOM = "an operator of your own is `ops.Custom` with NumPy or C, or `adjoint.operator` as docs/adding-an-op.md says"
 _RECORDS = "read the files with Python and give the arrays to `dataset.GeneratorDataset` or `dataset.NumpySlicesDataset`"
 _SCIPY = "SciPy's own functions, on `x.asnumpy()`"
-_COMPLEX = "`numpy.linalg` on `x.asnumpy()`, where no gradient is needed"
 _SPARSE = "dense tensors; `ops.gather` reads by indices"
 _FILES = "`save_checkpoint` and `load_checkpoint` for parameters, `adjoint dump-ir FILE.py:NAME --stage c --standalone` for C"
 _BAYESIAN = "a layer with a Parameter for each number of a `distribution.Normal`, whose `sample` gives the weights"
@@ -33,7 +32,6 @@ NAMES = {
     **dict.fromkeys(("CustomOpBuilder", "TBERegOp", "AiCPURegOp", "AkgGpuRegOp", "AkgAscendRegOp",
                      "CpuRegOp", "op_info_register"), _CUSTOM),
     **dict.fromkeys(("TFRecordDataset", "OBSMindDataset"), _RECORDS),
-    "MatrixLogarithm": _COMPLEX,
     **dict.fromkeys(("load", "load_mindir", "save_mindir", "export_split_mindir", "obfuscate_ckpt",
                      "load_obf_params_into_net"), _FILES),
     **dict.fromkeys(("SymbolTree", "Node", "NodeType", "ScopedValue", "ValueType"), PLACES["rewrite"]),

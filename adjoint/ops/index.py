@@ -172,7 +172,7 @@ PRIMITIVES = {
         "ForiLoop Scan WhileLoop",
     "matrices":
         "Cdist Cross Diag DiagPart Eig Einsum Ger LogMatrixDeterminant MatrixBandPart MatrixDeterminant MatrixDiagPartV3 MatrixDiagV3 "
-        "MatrixInverse MatrixSetDiagV3 Pdist Renorm Svd Trace TrilIndices TriuIndices",
+        "MatrixInverse MatrixLogarithm MatrixSetDiagV3 Pdist Renorm Svd Trace TrilIndices TriuIndices",
     "network":
         "GELU GLU LRN BatchMatMul BatchNorm BiasAdd CeLU Dense Dropout Dropout2D Dropout3D DropoutDoMask DropoutGenMask Elu FastGeLU "
         "FastGelu GeLU Gelu HShrink HSigmoid HSwish LayerNorm LogSoftmax MatMul Mish PReLU ReLU ReLU6 RmsNorm SeLU SoftShrink Softmax "

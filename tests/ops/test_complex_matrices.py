@@ -223,6 +223,34 @@ def test_a_wrong_call_is_named(call: Any, kind: type[Exception], text: str) -> N
         call()
 
 
+# Logarithms
+
+
+@pytest.mark.parametrize("x", [
+    HERMITIAN, A, np.eye(4) + np.diag(np.ones(3), 1) + 0j, np.diag([-1.0 + 0j, 2.0, -3.0]), np.array([[0, 1], [-1, 0]]) + 0j,
+    np.array([[1, 1e6], [0, 1]]) + 0j, np.array([[1e30, 2e30], [0, 3e30]]) + 0j, 1e-10 * HERMITIAN, np.stack([HERMITIAN, 1j * HERMITIAN]),
+], ids=str)
+def test_logarithms_are_scipys(x: Any) -> None:
+    wanted = np.stack([reference.logm(a) for a in x]) if x.ndim == 3 else reference.logm(x)
+    np.testing.assert_allclose(P.MatrixLogarithm()(Tensor(x)).asnumpy(), wanted, atol=1e-13 * np.abs(wanted).max(), rtol=1e-11)
+
+
+def test_logarithms_have_gradients_and_edges() -> None:
+    logarithm, x = P.MatrixLogarithm(), HERMITIAN + 0.1 * A
+
+    def energy(x: Tensor) -> Tensor:
+        return ops.real((logarithm(x) ** 2 * (1 - 2j)).sum())
+
+    found, wanted = ms.grad(energy)(Tensor(x)).asnumpy(), differences(energy, x)
+    np.testing.assert_allclose(found, wanted, atol=1e-7 * np.abs(wanted).max())
+    assert ms.grad(ms.jit(energy))(Tensor(x)).asnumpy().tobytes() == found.tobytes()
+    assert logarithm(ops.zeros((0, 2, 2), ms.complex64)).shape == (0, 2, 2)
+    assert not np.isfinite(logarithm(ops.zeros((2, 2), ms.complex64)).asnumpy()).all()
+    for wrong, kind in ((Tensor([[1.0]]), TypeError), (Tensor([1j]), ValueError), (Tensor([[1j, 1j]]), ValueError), (1, TypeError)):
+        with pytest.raises(kind, match="For 'MatrixLogarithm', the argument 'x'"):
+            logarithm(wrong)
+
+
 # Triangles
 
 

@@ -71,6 +71,8 @@ OPS = {
         "population_count",
     "losses":
         "softmax_cross_entropy softmax_cross_entropy_gradient sparse_softmax_cross_entropy sparse_softmax_cross_entropy_gradient",
+    "matrix_logarithm":
+        "matrix_logarithm matrix_logarithm_derivative",
     "moments":
         "moments",
     "normalize":

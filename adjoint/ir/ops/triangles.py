@@ -137,6 +137,7 @@ class LuFactor(Op):
         def by_upper(x: Atom) -> Atom:
             return transposed_matrices(b, b.emit(TriangularSolve(lower_triangle=False), turned, transposed_matrices(b, x)))
 
+        right_ct = last_ct = ct
         if m < n:
             right, right_ct = _part(b, packed, m, n, columns_from=m), _part(b, ct, m, n, columns_from=m)
             below = b.sub(below, b.matmul(right_ct, b.conj(right), tb=True))

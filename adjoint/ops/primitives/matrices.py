@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from adjoint.ir.types import I32, DType
+from adjoint.ir.ops.matrix_logarithm import MatrixLogarithm as LogarithmOp
+from adjoint.ir.types import C64, C128, I32, DType
 from adjoint.ops import bands, creation, diagonals, distances, linear, matrices, shapes
 from adjoint.ops.arguments import flag, float_only, integer, operand, real, tensors_argument, wrong
 from adjoint.ops.primitive import Plain, Primitive, plain
-from adjoint.runtime.tensor.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
     "Cdist", "Cross", "Diag", "DiagPart", "Eig", "Einsum", "Ger", "LogMatrixDeterminant", "MatrixBandPart", "MatrixDeterminant",
-    "MatrixDiagPartV3", "MatrixDiagV3", "MatrixInverse", "MatrixSetDiagV3", "Pdist", "Renorm", "Svd", "Trace", "TrilIndices",
-    "TriuIndices",
+    "MatrixDiagPartV3", "MatrixDiagV3", "MatrixInverse", "MatrixLogarithm", "MatrixSetDiagV3", "Pdist", "Renorm", "Svd", "Trace",
+    "TrilIndices", "TriuIndices",
 ]
+
+_MATRIX_LOGARITHM = LogarithmOp()
 
 MatrixDeterminant = plain("MatrixDeterminant", matrices.det)
 LogMatrixDeterminant = plain("LogMatrixDeterminant", matrices.slogdet)
@@ -52,6 +55,16 @@ class MatrixInverse(Primitive):
     def __call__(self, x: Any) -> Tensor:
         found = matrices.inverse(x)
         return shapes.adjoint(found) if self.adjoint else found
+
+
+class MatrixLogarithm(Plain):
+    """The principal logarithms of square matrices of Complex64 or Complex128; not finite for singular ones.
+
+    The imaginary parts of their eigenvalues are above -pi, up to pi.
+    """
+
+    def __call__(self, x: Any) -> Tensor:
+        return apply(_MATRIX_LOGARITHM, matrices.matrices("MatrixLogarithm", x, "x", square=True, dtypes=(C64, C128)))
 
 
 class Eig(Primitive):
