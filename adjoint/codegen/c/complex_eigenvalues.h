@@ -20,14 +20,14 @@ static inline PART TYPED(adjoint_size)(ELEMENT x) {
 }
 
 static inline ELEMENT TYPED(adjoint_by_real)(ELEMENT x, PART factor) {
-    return TYPED(adjoint_complex)(__real__ x * factor, __imag__ x * factor);
+    return TYPED(adjoint_complex)(ADJOINT_ROUNDED(__real__ x * factor), ADJOINT_ROUNDED(__imag__ x * factor));
 }
 
 /* Balances h; scale[i] is the factor of row i of the eigenvectors. */
 static inline void TYPED(adjoint_balance)(ELEMENT *h, ELEMENT *scale, int64_t n) {
     for (int64_t i = 0; i < n; i++) scale[i] = TYPED(adjoint_complex)(1, 0);
     int again = 1;
-    for (int64_t round = 0; again && round < 100; round++) {
+    for (int64_t sweep = 0; again && sweep < 100; sweep++) {
         again = 0;
         for (int64_t i = 0; i < n; i++) {
             PART column = 0, row = 0, factor = 1;
@@ -196,16 +196,16 @@ static inline int64_t TYPED(adjoint_schur)(ELEMENT *h, ELEMENT *z, ELEMENT *turn
 static inline void TYPED(adjoint_turn_rows)(PART *h, int64_t n, int64_t k, int64_t from, int64_t to, PART c, PART s) {
     for (int64_t j = from; j < to; j++) {
         PART x = h[k * n + j], y = h[(k + 1) * n + j];
-        h[k * n + j] = c * x + s * y;
-        h[(k + 1) * n + j] = c * y - s * x;
+        h[k * n + j] = ADJOINT_ROUNDED(c * x) + ADJOINT_ROUNDED(s * y);
+        h[(k + 1) * n + j] = ADJOINT_ROUNDED(c * y) - ADJOINT_ROUNDED(s * x);
     }
 }
 
 static inline void TYPED(adjoint_turn_columns)(PART *h, int64_t n, int64_t k, int64_t from, int64_t to, PART c, PART s) {
     for (int64_t i = from; i < to; i++) {
         PART x = h[i * n + k], y = h[i * n + k + 1];
-        h[i * n + k] = c * x + s * y;
-        h[i * n + k + 1] = c * y - s * x;
+        h[i * n + k] = ADJOINT_ROUNDED(c * x) + ADJOINT_ROUNDED(s * y);
+        h[i * n + k + 1] = ADJOINT_ROUNDED(c * y) - ADJOINT_ROUNDED(s * x);
     }
 }
 

@@ -150,8 +150,8 @@ class _Lines:
         k = self.k
         if not first.dtype.is_complex:
             return (first * second,)
-        a, b, c, d = (k.part_of(x, part) for x in (first, second) for part in ("real", "imag"))
-        return a * c + b * d, a * d - b * c
+        product = k.call("conj", first) * second
+        return k.part_of(product, "real"), k.part_of(product, "imag")
 
     def size(self, line: Any) -> Expr:
         """Return the length of a line whose squares may underflow."""
