@@ -1,4 +1,4 @@
-"""`mindspore.scipy`: linear algebra, cosine transforms and assignments with SciPy's names and arguments."""
+"""`mindspore.scipy`: linear algebra, cosine transforms, minima and assignments with SciPy's names and arguments."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
-"""`scipy.linalg` and `scipy.optimize` against SciPy: factors, solutions, eigenvalues and their gradient, assignments; errors, also in
-graphs."""
+"""`scipy.linalg` and `scipy.optimize` against SciPy: factors, solutions, eigenvalues and their gradient, minima, assignments;
+errors, also in graphs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.linalg as reference
-from scipy.optimize import linear_sum_assignment
+from scipy.optimize import linear_sum_assignment, rosen, rosen_der
 
 import adjoint as ms
 from adjoint import Tensor
@@ -105,3 +105,92 @@ def test_an_assignment_of_the_first_columns_only() -> None:
 def test_a_wrong_assignment_is_named(call: Any, kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=text):
         call()
+
+
+# Minima
+
+
+def himmelblau(p: Any) -> Any:
+    x, y = p
+    return (x**2 + y - 11.0) ** 2 + (x + y**2 - 7.0) ** 2
+
+
+def valley(x: Any) -> Any:
+    return (100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+
+@pytest.mark.parametrize(("function", "start", "wanted"), [
+    (himmelblau, [0.0, 0.0], [3.0, 2.0]), (valley, [-1.2, 1.0], [1.0, 1.0]), (valley, [0.0] * 6, [1.0] * 6),
+])
+def test_minima_in_eager_mode_and_in_graphs(function: Any, start: list[float], wanted: list[float]) -> None:
+    options = {"gtol": 1e-7}
+    found = optimize.minimize(function, Tensor(np.array(start)), method="BFGS", options=options)
+    np.testing.assert_allclose(found.x.asnumpy(), wanted, atol=1e-6)
+    assert found.success is True and found.status == 0 and isinstance(found.fun, float) and found.nfev == found.njev > found.nit > 0
+    assert np.abs(found.jac.asnumpy()).max() < 1e-7
+    estimate = found.hess_inv.asnumpy()
+    np.testing.assert_allclose(estimate, estimate.T, atol=1e-9 * np.abs(estimate).max())
+    assert np.linalg.eigvalsh(estimate).min() > 0
+    if len(start) == 2:  # along two directions the last steps have gone
+        np.testing.assert_allclose(estimate @ ms.hessian(function)(found.x).asnumpy(), np.eye(2), atol=0.3)
+    graph = ms.jit(lambda x: optimize.minimize(function, x, method="BFGS", options=options))(Tensor(np.array(start)))
+    for one, other in zip(found, graph, strict=True):
+        assert np.asarray(one if not isinstance(one, Tensor) else one.asnumpy()).tolist() == other.asnumpy().tolist()
+
+
+def test_arguments_gradients_and_ends_of_a_minimisation() -> None:
+    center, weights = Tensor(np.array([1.0, 2.0, 3.0])), Tensor(np.array([1.0, 10.0, 100.0]))
+    begin = Tensor(np.zeros(3))
+    found = optimize.minimize(lambda x, a, b: ((x - a) ** 2 * b).sum(), begin, (center, weights), "BFGS")
+    np.testing.assert_allclose(found.x.asnumpy(), center.asnumpy(), atol=1e-6)
+    np.testing.assert_allclose(found.hess_inv.asnumpy(), np.diag([0.5, 0.05, 0.005]), atol=1e-6)
+    same = optimize.minimize(lambda x, a, b: ((x - a) ** 2 * b).sum(), begin, (center, weights), "bfgs",
+                             jac=lambda x, a, b: 2 * (x - a) * b)
+    np.testing.assert_allclose(same.x.asnumpy(), found.x.asnumpy(), atol=1e-6)
+    ended = optimize.minimize(valley, Tensor(np.array([-1.2, 1.0])), method="BFGS", options={"maxiter": 3})
+    assert not ended.success and ended.status == 1 and ended.nit == 3
+    coarse = optimize.minimize(valley, Tensor(np.array([-1.2, 1.0])), method="BFGS", tol=1.0, options={"norm": 2})
+    assert coarse.success and 1e-5 < np.linalg.norm(coarse.jac.asnumpy()) < 1.0
+    single = optimize.minimize(himmelblau, Tensor(np.zeros(2, np.float32)), method="BFGS", options={"gtol": 1e-3})
+    assert single.x.dtype == ms.float32 and np.allclose(single.x.asnumpy(), [3.0, 2.0], atol=1e-4)
+    there = optimize.minimize(valley, Tensor(np.ones(2)), method="BFGS")
+    assert there.success and there.nit == 0 and there.nfev == 1
+    outside = optimize.minimize(lambda x: (x - ms.ops.log(x)).sum(), Tensor(np.array([5.0])), method="BFGS")  # NaN below 0
+    np.testing.assert_allclose(outside.x.asnumpy(), [1.0], atol=1e-5)
+
+
+@pytest.mark.parametrize("direction", [[1.0, 0.2], [215.6, 88.0], [2.156, 0.88], [1e-3, 0.0]])
+def test_searches_meet_both_conditions(direction: list[float]) -> None:
+    x, p = np.array([-1.2, 1.0]), np.array(direction)
+    slope = rosen_der(x) @ p
+    for values in ({}, {"jac": ms.grad(valley)}, {"gfk": Tensor(rosen_der(x)), "old_fval": Tensor(rosen(x))}):
+        found = optimize.line_search(valley, Tensor(x), Tensor(p), **values)
+        assert found.failed is False and found.status == 0
+        assert rosen(x + found.a_k * p) <= rosen(x) + 1e-4 * found.a_k * slope
+        assert abs(rosen_der(x + found.a_k * p) @ p) <= -0.9 * slope
+        np.testing.assert_allclose(found.f_k, rosen(x + found.a_k * p), rtol=1e-12)
+        np.testing.assert_allclose(found.g_k.asnumpy(), rosen_der(x + found.a_k * p), atol=1e-9)
+    graph = ms.jit(lambda x, p: optimize.line_search(valley, x, p))(Tensor(x), Tensor(p))
+    assert float(graph.a_k) == optimize.line_search(valley, Tensor(x), Tensor(p)).a_k
+    assert optimize.line_search(lambda x: x.sum(), Tensor(x), Tensor(-np.ones(2))).failed is True
+
+
+@pytest.mark.parametrize(("call", "kind", "text"), [
+    (lambda x: optimize.minimize(valley, x), ValueError, "you must specify a solver"),
+    (lambda x: optimize.minimize(valley, x, method="CG"), ValueError, "'method' must be 'BFGS'"),
+    (lambda x: optimize.minimize(valley, x, method="LBFGS"), NotImplementedError, "'LBFGS' is not here"),
+    (lambda x: optimize.minimize(valley, [0.0], method="BFGS"), TypeError, "'x0' must be a Tensor"),
+    (lambda x: optimize.minimize(valley, Tensor([0, 0]), method="BFGS"), TypeError, "'x0' must be a Tensor of Float32 or Float64"),
+    (lambda x: optimize.minimize(valley, Tensor([[0.0]]), method="BFGS"), ValueError, "'x0' must be of 1 dimension"),
+    (lambda x: optimize.minimize(valley, x, [1.0], "BFGS"), TypeError, "'args' must be a tuple"),
+    (lambda x: optimize.minimize(1, x, method="BFGS"), TypeError, "'func' must be a function"),
+    (lambda x: optimize.minimize(valley, x, method="BFGS", jac=True), TypeError, "'jac' must be a function"),
+    (lambda x: optimize.minimize(valley, x, method="BFGS", bounds=[(0, 1)]), ValueError, "'bounds' must be None"),
+    (lambda x: optimize.minimize(valley, x, method="BFGS", options={"bad": 1}), TypeError, "'options' must be a dict with the keys"),
+    (lambda x: optimize.minimize(valley, x, method="BFGS", options={"maxiter": 1.5}), TypeError, "maxiter"),
+    (lambda x: optimize.minimize(lambda x: x * x, x, method="BFGS"), ValueError, "must return a Tensor of one element"),
+    (lambda x: optimize.line_search(valley, x, Tensor([1.0])), ValueError, "'pk' must be of the dtype and the shape"),
+])
+def test_a_wrong_minimisation_is_named(call: Any, kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=text):
+        call(Tensor(np.zeros(2)))
