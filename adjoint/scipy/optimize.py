@@ -160,12 +160,12 @@ def line_search(f: Callable[..., Any], xk: Tensor, pk: Tensor, jac: Callable[...
         raise wrong(op, "pk", f"of the dtype and the shape of 'xk', {x.dtype} and {x.shape}", p)
     both = _value_and_gradient(op, f, "f", jac)
     first, second, most = real(op, "c1", c1), real(op, "c2", c2), integer(op, "maxiter", maxiter)
-    before = 0
+    before, value, gradient = 0, old_fval, gfk
     if gfk is None or old_fval is None:
         value, gradient = called(both, x)
         before = 1
-    value = operand(op, old_fval, "old_fval") if old_fval is not None else value  # pyright: ignore[reportPossiblyUnboundVariable]
-    gradient = _point(op, gfk, "gfk") if gfk is not None else gradient  # pyright: ignore[reportPossiblyUnboundVariable]
+    value = value if old_fval is None else operand(op, old_fval, "old_fval")
+    gradient = gradient if gfk is None else _point(op, gfk, "gfk")
     a, least, there, met, count = called(searched, both, x, p, number(value), gradient, (), first, second, most)
     failed = met.logical_not()
     return LineSearchResults(
