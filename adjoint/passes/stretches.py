@@ -38,36 +38,36 @@ _WRITTEN_OUT = (0, 1, -1, 2, 0.5)
 """Literals that are written into the C text of a kernel.  Others are arguments of it: so one kernel serves all values of such a number."""
 
 
-def regrouped(function: Function, grouped: Grouped) -> Function:
-    """Return a function with each stretch of more than one node replaced, also in the regions of its nodes.
+def regrouped(function: Function, grouped: Grouped, least: int = 2) -> Function:
+    """Return a function with each stretch of at least so many nodes replaced, also in the regions of its nodes.
 
     It is the same object if nothing changed.  Results of nodes stay the same values.
     """
-    body = _region(function.body, grouped)
+    body = _region(function.body, grouped, least)
     return function if body is function.body else replace(function, body=body)
 
 
-def _region(region: Region, grouped: Grouped) -> Region:
-    nodes = [_inside(node, grouped) for node in region.nodes]
+def _region(region: Region, grouped: Grouped, least: int) -> Region:
+    nodes = [_inside(node, grouped, least) for node in region.nodes]
     users = _users(nodes, region.results)
     out: list[Node] = []
     begin = 0
     for end in range(len(nodes) + 1):
         if end == len(nodes) or not _movable(nodes[end]):
-            out += grouped(nodes[begin:end], begin, users) if end - begin > 1 else nodes[begin:end]
+            out += grouped(nodes[begin:end], begin, users) if end - begin >= least else nodes[begin:end]
             out += nodes[end : end + 1]
             begin = end + 1
     return with_nodes(region, out)
 
 
-def _inside(node: Node, grouped: Grouped) -> Node:
+def _inside(node: Node, grouped: Grouped, least: int) -> Node:
     """Return the node with the stretches in its regions replaced; results and parameters stay the same values.
 
     The same object is returned if nothing changed, for a node that is fused already, and for a gradient, which must see single nodes.
     """
     if isinstance(node.op, (Fused, Differentiated)):
         return node
-    return with_regions(node, [_region(region, grouped) for region in node.regions])
+    return with_regions(node, [_region(region, grouped, least) for region in node.regions])
 
 
 def _users(nodes: Sequence[Node], results: Sequence[Atom]) -> dict[Value, list[int]]:

@@ -20,6 +20,7 @@ The nodes of a stretch (see `stretches.py`) on at most 16 numbers are grouped as
 Exported C (`short`) is read by people, and flash is small.  So there:
 
     loops     A node that computes more than four numbers stays as it is: a loop is shorter.
+    one node  A single node is unrolled, too: `x > 2` between branches is shorter than a call.
     lengths   Groups are cut for several limits, and those are taken for which the C is shortest.  A kernel that is used once is written
               where it is used, and one that is used again is a function.  So a program without equal parts is one piece of arithmetic, and
               in a program of equal steps each step is a call.
@@ -74,7 +75,8 @@ def unrolled(function: Function, accept: Accept = lambda node: True, *, short: b
     accept  returns False for an unrolled node whose nodes should stay separate
     short   True: the groups are those for exported C
     """
-    return regrouped(function, lambda nodes, begin, users: _Few(nodes, begin, users, accept, short).unrolled())
+    least = 1 if short else 2
+    return regrouped(function, lambda nodes, begin, users: _Few(nodes, begin, users, accept, short, least).unrolled(), least)
 
 
 _Plan = list[tuple[list[int], Node, Any]]
@@ -90,11 +92,12 @@ class _Few:
     maker    for each value, the node that computes it
     users    for each node, those that use its results; `len(nodes)` stands for uses after the stretch
     edges    for each node, the nodes that must come after it although they do not use its results
+    least    of how many launches a group takes the place
     costs    for each node, how many operations of C compute it in an unrolled kernel; None if it cannot be in one
     """
 
-    def __init__(self, nodes: list[Node], begin: int, users: dict[Value, list[int]], accept: Accept, short: bool):
-        self.nodes, self.accept, self.short = nodes, accept, short
+    def __init__(self, nodes: list[Node], begin: int, users: dict[Value, list[int]], accept: Accept, short: bool, least: int):
+        self.nodes, self.accept, self.short, self.least = nodes, accept, short, least
         self.maker = {value: i for i, node in enumerate(nodes) for value in node.results}
         self.costs = [self.cost(node) for node in nodes]
         self.edges = edges_of(nodes)
@@ -107,7 +110,7 @@ class _Few:
 
     def unrolled(self) -> list[Node]:
         """Return the nodes of the stretch with those that `accept` allows unrolled; the same list if there are none."""
-        if sum(cost is not None for cost in self.costs) < 2:
+        if sum(cost is not None for cost in self.costs) < self.least:
             return self.nodes
         levels = self.levels()
         made = min([self.plan(levels, limit) for limit in (_SHORT_COSTS if self.short else (_COST,))], key=self.length)
@@ -130,7 +133,7 @@ class _Few:
 
     def plan(self, levels: Sequence[Sequence[int]], limit: int) -> _Plan:
         """Return the groups of at most `limit` operations that become unrolled nodes."""
-        groups = [group for level in levels for group in self.cut(level, limit) if self.launches(group) > 1]
+        groups = [group for level in levels for group in self.cut(level, limit) if self.launches(group) >= self.least]
         groups = groups if self.short else [group for group in groups if not self.fuses(group)]
         made = [(group, node, kernel_of(node)) for group in groups if (node := self.made(group)) is not None]
         return [one for one in made if self.text(*one[:2]) < self.calls(one[0])] if self.short else made

@@ -566,7 +566,7 @@ def test_what_c_cannot_have_leaves_no_file(tmp_path: Path) -> None:
         (lambda: ms.export(net, image, file_name=there("a"), also={"Forward": (net, image)}), ValueError, "is there twice"),
         (lambda: ms.export(net, image, file_name=there('a"b'), prefix="a"), ValueError, "the name of files that C includes"),
         (lambda: ms.export(net, image, file_name=there("a"), max_batch=0), ValueError, "'max_batch' must be an int of at least 1"),
-        (lambda: ms.export(lambda: 1, file_name=there("a"), gradient=True), ValueError, "has no gradient"),
+        (lambda: ms.export(lambda: ops.ones(1), file_name=there("a"), gradient=True), ValueError, "has no gradient"),
         (lambda: ms.export(nn.Conv2d, image, file_name=there("a")), TypeError, "'net'"),
         (lambda: ms.export(net, image, file_name=""), TypeError, "'file_name'"),
     ):

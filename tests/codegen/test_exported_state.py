@@ -90,6 +90,12 @@ def test_state_changes_as_in_python(tmp_path: Path, name: str) -> None:
         assert found == cell(Tensor(number)).asnumpy()
 
 
+def test_conditions_are_written_where_they_are_asked(tmp_path: Path) -> None:
+    ms.export(STATES["trigger"](), Tensor(1.0), file_name=str(tmp_path / "net"))
+    text = (tmp_path / "net.c").read_text()
+    assert "x[0] > 2.0f" in text and "x[0] < 1.0f" in text and "_bool(" not in text
+
+
 @needs_gcc
 def test_a_function_that_only_writes_shares_the_state(tmp_path: Path) -> None:
     cell = Keeping(every_fourth, n=2)
