@@ -374,5 +374,8 @@ once, twice, triple = _repeated(1), _repeated(2), _repeated(3)
 
 Rel = SimpleNamespace(**{name: globals()[name] for name in __all__ if name.isupper()})
 """The relations as attributes, as programs for MindSpore 1 read them."""
-Validator = SimpleNamespace(**{name: globals()[name] for name in __all__ if name.startswith("check") or name == "args_type_check"})
-"""The checks as attributes, as programs for MindSpore 1 call them."""
+Validator = SimpleNamespace(**{
+    **vars(Rel), **{name: globals()[name] for name in __all__ if name.startswith("check") or name == "args_type_check"}})
+"""The checks as attributes, as programs for MindSpore 1 call them, and the relations: programs that try this name first, and take the
+module of MindSpore 2 without it, read both.
+"""

@@ -67,7 +67,7 @@ PRIVATE = {
     "common.api": {
         "_no_grad": "_no_grad", "_pynative_executor": "compat.private.executor", "cells_compile_cache": "compat.private.compiled_cells",
     },
-    "mindspore": {"float": "float32", "int": "int32"},
+    "mindspore": {"Int": "compat.kinds.Int", "float": "float32", "int": "int32"},
     "common": {"float": "float32", "int": "int32"},
     "common.dtype": {name: f"compat.kinds.{name}" for name in ("Bool", "Float", "Int")} | {
         "float": "float32", "int": "int32", "number_type": "compat.kinds.number_type",
@@ -79,9 +79,16 @@ PRIVATE = {
         "_INITIALIZER_ALIAS": "runtime.tensor.initializer.INITIALIZERS", "_assignment": "compat.private.assigned",
         "_calculate_correct_fan": "compat.private.correct_fan", "_calculate_fan_in_and_fan_out": "compat.private.fan_in_and_fan_out",
         "_calculate_gain": "compat.private.gain", "_register": "compat.private.initializer_names",
+        "_init_random_normal": "compat.private.normal_numbers", "_init_random_uniform": "compat.private.uniform_numbers",
     },
     "communication._comm_helper": {"_is_initialized": "communication.management.is_initialized"},
-    "dataset.engine.datasets": {"Dataset": "dataset.Dataset", "MappableDataset": "dataset.MappableDataset"},
+    "dataset": {"DictIterator": "dataset.iterators.DictIterator", "TupleIterator": "dataset.iterators.TupleIterator"},
+    "dataset.engine.datasets": {
+        name: f"dataset.{name}" for name in (
+            "BatchDataset", "ConcatDataset", "Dataset", "FilterDataset", "MapDataset", "MappableDataset", "ProjectDataset", "RenameDataset",
+            "RepeatDataset", "ShuffleDataset", "SkipDataset", "TakeDataset", "ZipDataset")
+    } | {"_set_training_dataset": "compat.private.training_dataset"},
+    "dataset.engine.iterators": {"DictIterator": "dataset.iterators.DictIterator", "TupleIterator": "dataset.iterators.TupleIterator"},
     "dataset.transforms.transforms": {
         name: f"compat.transform_bases.{name}" for name in ("PyTensorOperation", "TensorOperation")
     },
@@ -107,6 +114,11 @@ PRIVATE = {
     "nn.utils.init": {"no_init_parameters": "compat.private.no_init_parameters"},
     "nn.wrap.cell_wrapper": {"_VirtualDatasetCell": "compat.private.VirtualDatasetCell"},
     "nn.wrap.loss_scale": dict.fromkeys(("grad_scale", "shard_grad_scale"), "compat.private.unscaled"),
+    "numpy.utils": {"_to_tensor": "compat.private.tensors_of"},
+    "numpy.utils_const": {"_raise_value_error": "compat.private.value_error"},
+    "ops.function.nn_func": {
+        "_get_cache_prim": "compat.private.cached_primitive", "_innner_log_softmax": "compat.private.log_softmax",
+    },
     "ops._primitive_cache": {"_get_cache_prim": "compat.private.cached_primitive"},
     "ops._utils.arg_handler": {"str_to_enum": "compat.op_enum.str_to_enum"},
     "ops.auto_generate": {
@@ -126,6 +138,7 @@ PRIVATE = {
         "_get_pipeline_stages": "compat.private.pipeline_stages", "_is_parallel_mode": "compat.private.is_parallel",
         "_is_sharding_propagation": "compat.private.is_sharding_propagation",
         "_get_enable_parallel_optimizer": "compat.private.enable_parallel_optimizer",
+        "_device_number_check": "compat.private.require_devices",
     },
     "train._utils": {"_make_directory": "compat.private.made_folder"},
     "train.callback": {
@@ -136,6 +149,7 @@ PRIVATE = {
         "CallbackManager": "train.callback.callback.CallbackList", "InternalCallbackParam": "train.callback.callback.CallbackParameters",
         "_handle_loss": "train.callback.callback.loss_of", "set_cur_net": "compat.private.current_network",
     },
+    "train.model": {"_StepSync": "compat.private.StepSync", "_transfer_tensor_to_tuple": "compat.private.tuple_of_tensor"},
     "train.serialization": {"_update_param": "compat.private.updated_parameter"},
     "version": {"__version__": "compat.paths.VERSION"},
 }

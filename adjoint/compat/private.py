@@ -27,16 +27,18 @@ from adjoint.runtime.process.parallel_context import (
 )
 from adjoint.runtime.tensor.initializer import INITIALIZERS, Initializer, fans
 from adjoint.runtime.tensor.parameter import Parameter
-from adjoint.runtime.tensor.random import get_seed, times_seeded
+from adjoint.runtime.tensor.random import get_seed, next_generator, times_seeded
 from adjoint.runtime.tensor.structure import mapped
 from adjoint.runtime.tensor.tensor import Tensor
+from adjoint.train.callback.callback import Callback
 
 __all__ = [
-    "StubTensor", "VirtualDatasetCell", "WarnedOnce", "assigned", "auto_parallel_context", "cached_primitive", "cell_attr_register",
-    "correct_fan", "current_network", "device_num", "enable_parallel_optimizer", "executor", "fan_in_and_fan_out", "filled_normal",
-    "filled_uniform", "full_batch", "gain", "getter", "global_rank", "gradients_mean", "graph_seed", "initializer_names", "is_parallel",
-    "is_picture", "is_sharding_propagation", "made_folder", "opt_init_args_register", "parallel_mode", "parameter_broadcast",
-    "pipeline_stages", "profiled", "scaled", "tensor_operator_registry", "unscaled", "updated_parameter",
+    "StepSync", "StubTensor", "VirtualDatasetCell", "WarnedOnce", "assigned", "auto_parallel_context", "cached_primitive",
+    "cell_attr_register", "correct_fan", "current_network", "device_num", "enable_parallel_optimizer", "executor", "fan_in_and_fan_out",
+    "filled_normal", "filled_uniform", "full_batch", "gain", "getter", "global_rank", "gradients_mean", "graph_seed", "initializer_names",
+    "is_parallel", "is_picture", "is_sharding_propagation", "log_softmax", "made_folder", "normal_numbers", "opt_init_args_register",
+    "parallel_mode", "parameter_broadcast", "pipeline_stages", "profiled", "require_devices", "scaled", "tensor_operator_registry",
+    "tensors_of", "training_dataset", "tuple_of_tensor", "uniform_numbers", "unscaled", "updated_parameter", "value_error",
 ]
 
 
@@ -205,6 +207,16 @@ def _fill(name: str, array: np.ndarray[Any, Any], draw: Callable[..., Any], *num
     array[...] = draw(*numbers, array.shape)
 
 
+def normal_numbers(mean: float, sigma: float, shape: Sequence[int]) -> np.ndarray[Any, Any]:
+    """Return a Float32 array of normal numbers, from the stream that `set_seed` starts."""
+    return next_generator().normal(mean, sigma, shape).astype(np.float32)
+
+
+def uniform_numbers(a: float, b: float, shape: Sequence[int]) -> np.ndarray[Any, Any]:
+    """Return a Float32 array of numbers of [a, b), from the stream that `set_seed` starts."""
+    return next_generator().uniform(a, b, shape).astype(np.float32)
+
+
 _layers: Counter[tuple[int, str]] = Counter()
 """How many layers have asked `graph_seed`, by how often a seed was set and the name of the layer's operator."""
 
@@ -358,3 +370,39 @@ def updated_parameter(param: Parameter, new_param: Parameter, strict_load: bool 
     """Copy the values of a Parameter to another one, as `load_param_into_net` does; RuntimeError if their shapes or dtypes do not fit."""
     require_fitting(param, new_param, strict_load)
     param.set_data(new_param)
+
+
+def tensors_of(*args: Any) -> Any:
+    """Return a number, list, tuple or array as a Tensor, as `mindspore.numpy` reads it; several as a tuple.  TypeError for others."""
+    read = importlib.import_module("adjoint.numpy.conversion").array_like
+    made = tuple(read("_to_tensor", value, "args") for value in args)
+    return made[0] if len(made) == 1 else made
+
+
+def value_error(info: str, param: Any = "") -> None:
+    """Raise ValueError with a text, and a value behind it."""
+    raise ValueError(f"{info}{param}")
+
+
+def log_softmax(inputs: Any, axis: int) -> Any:
+    """Return `ops.log_softmax`."""
+    return operators().log_softmax(inputs, axis)
+
+
+def require_devices(parallel_mode: str, device_number: int) -> None:
+    """Raise ValueError for a program of one process that has more than one device."""
+    if parallel_mode == ParallelMode.STAND_ALONE and device_number != 1:
+        raise ValueError(f"The argument 'device_number' must be 1 where 'parallel_mode' is {parallel_mode!r}, but got {device_number}.")
+
+
+def tuple_of_tensor(inputs: Any) -> Any:
+    """Return a tensor as a tuple of it, and anything else as it is."""
+    return (inputs,) if isinstance(inputs, Tensor) else inputs
+
+
+def training_dataset(dataset: Any) -> None:
+    """Do nothing: MindSpore notes the pipeline for a training that recovers by itself, which is not here."""
+
+
+class StepSync(Callback):
+    """A callback that waits for the operators of a step: here they have finished."""

@@ -160,7 +160,9 @@ absolute = abs
 def sign(input: Any) -> Tensor:
     """-1, 0 or 1 with the sign of input; NaN for NaN.  Of a complex number input / |input|, 0 for 0.
 
-    gradient  none: piecewise constant
+    gradient  none: piecewise constant; of a complex number input = r u, |u| = 1, (ct - u Re(conj(u) ct)) / r: the part along u is
+              that of the length; 0 at 0
+    ct        the gradient of the result
     """
 
 

@@ -226,3 +226,68 @@ def test_a_cached_primitive_is_the_same_for_the_same_arguments() -> None:
     assert cached(ms.ops.MatMul)(True) is not cached(ms.ops.MatMul)(False)
     x = ms.ops.ones((2, 3))
     assert [f(x).shape, f(x).shape] == [(2, 2)] * 2 and len(ms.jit_stats(f).graphs) == 1
+
+
+def test_arrays_of_numbers_are_drawn_by_the_seed() -> None:
+    space = importlib.import_module("mindspore.common.initializer")
+    before = ms.get_seed()
+    try:
+        for draw, numbers, mean in ((space._init_random_normal, (1.0, 0.25), 1.0), (space._init_random_uniform, (0.5, 2.5), 1.5)):
+            ms.set_seed(5)
+            first = draw(*numbers, (40, 50))
+            ms.set_seed(5)
+            again = draw(*numbers, (40, 50))
+            assert first.dtype == np.float32 and first.shape == (40, 50) and (first == again).all()
+            assert abs(first.mean() - mean) < 0.05
+        assert first.min() >= 0.5 and first.max() < 2.5
+    finally:
+        ms.set_seed(before or 0)
+
+
+def test_numbers_and_lists_become_tensors() -> None:
+    read = importlib.import_module("mindspore.numpy.utils")._to_tensor
+
+    def made(x: Any) -> Any:
+        whole, listed = read(1, [1.0, 2.5])
+        return read(x), whole, listed, read(True)
+
+    for found in (made(Tensor([1, 2])), ms.jit(made)(Tensor([1, 2]))):
+        assert [(each.dtype, each.tolist()) for each in found] == [
+            (ms.int64, [1, 2]), (ms.int32, 1), (ms.float32, [1.0, 2.5]), (ms.bool_, True)]
+    assert read() == ()
+    for wrong in ("a", np.arange(3)):
+        with pytest.raises(TypeError, match="must be a Tensor, a number"):
+            read(wrong)
+
+
+def test_helpers_of_other_frameworks_of_training() -> None:
+    model = importlib.import_module("mindspore.train.model")
+    x = Tensor([1.0])
+    assert model._transfer_tensor_to_tuple(x)[0] is x and model._transfer_tensor_to_tuple([x]) == [x]
+    assert isinstance(model._StepSync(), ms.Callback)
+    check = importlib.import_module("mindspore.parallel._utils")._device_number_check
+    check("stand_alone", 1)
+    check("data_parallel", 2)
+    with pytest.raises(ValueError, match="'device_number' must be 1 where 'parallel_mode' is 'stand_alone', but got 2"):
+        check("stand_alone", 2)
+    with pytest.raises(ValueError, match="axis 3"):
+        importlib.import_module("mindspore.numpy.utils_const")._raise_value_error("axis ", 3)
+    functions = importlib.import_module("mindspore.ops.function.nn_func")
+    assert functions._innner_log_softmax(Tensor([[0.0, 0.0]]), 1).tolist() == [[pytest.approx(-np.log(2))] * 2]
+    assert functions._get_cache_prim(ms.ops.Neg)() is functions._get_cache_prim(ms.ops.Neg)()
+
+
+def test_steps_and_iterators_of_pipelines_have_names() -> None:
+    space, steps = importlib.import_module("mindspore.dataset"), importlib.import_module("mindspore.dataset.engine.datasets")
+    rows = space.NumpySlicesDataset([1, 2, 3], shuffle=False)
+    assert isinstance(rows.batch(2), steps.BatchDataset) and isinstance(rows.take(1), steps.TakeDataset)
+    assert isinstance(rows.create_tuple_iterator(), space.TupleIterator) and isinstance(rows.create_dict_iterator(), space.DictIterator)
+    steps._set_training_dataset(rows)
+    assert isinstance(ms.int32, importlib.import_module("mindspore").Int)
+
+
+def test_relations_are_beside_the_checks() -> None:
+    # A program that finds the class of MindSpore 1 reads the relations of it, as it reads them of the module where there is no such class.
+    assert VALIDATOR.Validator.EQ == VALIDATOR.EQ and VALIDATOR.Validator.INC_LEFT == VALIDATOR.INC_LEFT
+    with pytest.raises(ValueError, match="must be"):
+        VALIDATOR.Validator.check("a", 2, "b", 3, VALIDATOR.Validator.EQ)

@@ -86,3 +86,32 @@ def test_an_initialiser_of_ones_own() -> None:
     assert np.abs(array).min() > 0
     with pytest.raises(TypeError, match="needs a method '_initialize'"):
         initializer(type("Empty", (Initializer,), {})(), (2,), ms.float32)
+
+
+@pytest.mark.parametrize("settings", [{}, {"use_nesterov": True}, {"use_amsgrad": True}], ids=str)
+def test_a_subclass_of_adam_takes_its_step_from_its_own_construct(settings: dict[str, Any]) -> None:
+    class Own(nn.Adam):
+        """Adam that counts, decays and scales in its own `construct`, and keeps its moments where Adam does."""
+
+        def construct(self, gradients: Any) -> Any:
+            gradients = self.scale_grad(self.decay_weight(self.flatten_gradients(gradients)))
+            if not self.use_offload:
+                gradients = self.gradients_centralization(gradients)
+            gradients = self._grad_sparse_indices_deduplicate(gradients)
+            rate = self.get_lr()
+            self.assignadd(self.global_step, self.global_step_increase_tensor)
+            self.beta1_power *= self.beta1
+            self.beta2_power *= self.beta2
+            powers: tuple[Any, Any] = self.beta1_power, self.beta2_power
+            return self._apply_adam(self._parameters, *powers, self.moment1, self.moment2, rate, gradients)
+
+    gradients = Tensor([[0.5, -1.0], [2.0, 0.25]]), Tensor([1.0, -0.125])
+    found: list[list[Any]] = []
+    for kind in (nn.Adam, Own):
+        net = nn.Dense(2, 2, "ones", "zeros")
+        optimizer = kind(net.trainable_params(), 0.1, **settings)
+        for _ in range(3):
+            optimizer(gradients)
+        found.append([each.asnumpy() for each in (*net.get_parameters(), *optimizer.moment1, *optimizer.moment2, optimizer.beta1_power)])
+    for plain, own in zip(*found, strict=True):
+        assert np.array_equal(plain, own)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from adjoint.ir.op import made
@@ -45,7 +45,8 @@ class Adam(Optimizer):
         self.eps = positive_number(self, "eps", eps)
         self.use_nesterov = boolean(self, "use_nesterov", use_nesterov)
         self.use_amsgrad = boolean(self, "use_amsgrad", use_amsgrad)
-        boolean(self, "use_locking", use_locking)
+        self.use_locking = boolean(self, "use_locking", use_locking)
+        self.use_lazy = self.use_offload = False
         self.scalar("beta1_power", 1.0)
         self.scalar("beta2_power", 1.0)
         self.__dict__["moment1"], self.__dict__["moment2"] = self.states("moment1"), self.states("moment2")
@@ -58,12 +59,35 @@ class Adam(Optimizer):
 
     def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: Tensor) -> None:
         dtype = parameter.dtype.compute
-        op, states = made(AdamUpdate, self.use_nesterov), (parameter, self.moment1[index], self.moment2[index])
-        if self.use_amsgrad:
-            op, states = made(AmsgradUpdate), (*states, self.vhat[index])
+        states = (self.moment1[index], self.moment2[index], *((self.vhat[index],) if self.use_amsgrad else ()))
+        self._updated((parameter, *states), gradient, learning_rate, self.beta1_power, self.beta2_power, weight_decay, self._scale(dtype))
+
+    def _apply_adam(
+        self, params: Sequence[Parameter], beta1_power: Tensor, beta2_power: Tensor, moment1: Sequence[Parameter],
+        moment2: Sequence[Parameter], lr: Any, gradients: Sequence[Tensor],
+    ) -> tuple[bool, ...]:
+        """Take a step: the end of a subclass's own `construct`, which has decayed and scaled the gradients and counted the step itself.
+
+        lr  a tensor, or one for each parameter, as `get_lr` returns them
+        """
+        rates = lr if isinstance(lr, (tuple, list)) else (lr,) * len(params)
+        for index, (parameter, rate, gradient) in enumerate(zip(params, rates, gradients, strict=True)):
+            dtype = parameter.dtype.compute
+            states = (moment1[index], moment2[index], *((self.vhat[index],) if self.use_amsgrad else ()))
+            self._updated((parameter, *states), gradient, as_dtype(rate, dtype), beta1_power, beta2_power, constant(0.0, dtype),
+                          constant(1.0, dtype))
+        return (True,) * len(params)
+
+    def _updated(
+        self, states: tuple[Parameter, ...], gradient: Tensor, learning_rate: Tensor, beta1_power: Tensor, beta2_power: Tensor,
+        weight_decay: Tensor, scale: Tensor,
+    ) -> None:
+        """Update a parameter and its moments, which follow it in `states`."""
+        dtype = states[0].dtype.compute
+        op = made(AmsgradUpdate) if self.use_amsgrad else made(AdamUpdate, self.use_nesterov)
         update(op, states, *states, gradient, learning_rate,
-               constant(self.beta1, dtype), constant(self.beta2, dtype), constant(self.eps, dtype), as_dtype(self.beta1_power, dtype),
-               as_dtype(self.beta2_power, dtype), weight_decay, self._scale(dtype))
+               constant(self.beta1, dtype), constant(self.beta2, dtype), constant(self.eps, dtype), as_dtype(beta1_power, dtype),
+               as_dtype(beta2_power, dtype), weight_decay, scale)
 
 
 class _PlainAdam(Adam):
