@@ -133,9 +133,9 @@ class Cells:
         self._by_path: dict[str, int] = {}
         if isinstance(target, Cell):
             for path, cell in target.cells_and_names():
-                self._add(cell.title, path, cell)
-        for cell in sorted(cells, key=lambda cell: cell.title):
-            self._add(cell.title, cell.title, cell)
+                self._add(cell._cell_title, path, cell)
+        for cell in sorted(cells, key=lambda cell: cell._cell_title):
+            self._add(cell._cell_title, cell._cell_title, cell)
 
     def index(self, title: str) -> int:
         """Return the index of the cell with this title; -1 for "", of what is outside of cells."""

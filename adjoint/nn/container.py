@@ -52,7 +52,7 @@ class _Container(Cell):
 
     def _hold(self, key: str, cell: Cell, prefix: str) -> None:
         """Add a cell under a key, and name its parameters after it."""
-        self._adopt_cell(key, cell)
+        self._cell_adopt_cell(key, cell)
         if self._auto_prefix:
             cell.update_parameters_name(f"{prefix}{key}.")
         epoch.move(self)
@@ -63,7 +63,7 @@ class _Container(Cell):
             del self.__dict__[key]
         self._cells.clear()
         for key, cell in cells.items():
-            self._adopt_cell(key, cell)
+            self._cell_adopt_cell(key, cell)
         epoch.move(self)
 
     def __len__(self) -> int:

@@ -64,7 +64,7 @@ def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: DType = F1
         _halve_listed(network, tuple(get_white_list()), dtype)
     elif amp_level in ("O2", "O3"):
         _halve_all(network, tuple(get_black_list()) if amp_level == "O2" else (), dtype)
-        network._result = F32
+        network._cell_result = F32
     return network
 
 
@@ -89,7 +89,7 @@ def custom_mixed_precision(
         _halve_listed(network, tuple(white_list), dtype)
     else:
         _halve_all(network, tuple(black_list or ()), dtype)
-        network._result = F32
+        network._cell_result = F32
     return network
 
 
@@ -100,7 +100,7 @@ class _HalfPrecision(Cell):
         super().__init__(auto_prefix=False)
         self._primitive = primitive
         self.to_float(dtype)
-        self._result = F32
+        self._cell_result = F32
 
     def construct(self, /, *operands: Any, **named: Any) -> Any:
         return self._primitive(*operands, **named)
@@ -108,11 +108,11 @@ class _HalfPrecision(Cell):
 
 def _halve_listed(network: Cell, listed: tuple[type, ...], dtype: DType) -> None:
     """Make cells of these classes, and operators that are attributes of others, compute in `dtype` and return Float32."""
-    if network._compute is not None:
+    if network._cell_compute is not None:
         return
     if isinstance(network, listed):
         network.to_float(dtype)
-        network._result = F32
+        network._cell_result = F32
         return
     for name, value in list(vars(network).items()):
         if isinstance(value, Primitive) and isinstance(value, listed):
@@ -127,7 +127,7 @@ def _halve_all(network: Cell, spared: tuple[type, ...], dtype: DType) -> None:
     network.to_float(dtype)
     for cell in _below(network, spared):
         cell.to_float(F32)
-        cell._result = dtype
+        cell._cell_result = dtype
 
 
 def _below(network: Cell, classes: tuple[type, ...]) -> Iterator[Cell]:

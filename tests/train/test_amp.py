@@ -60,9 +60,9 @@ def test_levels(level: str, seen: tuple[Any, ...], half: bool, mode: int) -> Non
 
 def test_cells_of_lists() -> None:
     net = amp.custom_mixed_precision(Net(), white_list=[nn.LayerNorm], dtype=BF16)
-    assert net.norm._compute is BF16 and net.dense._compute is None
+    assert net.norm._cell_compute is BF16 and net.dense._cell_compute is None
     net = amp.custom_mixed_precision(Net(), black_list=[nn.Dense])
-    assert net.dense._compute is F32 and net.norm._compute is F16
+    assert net.dense._cell_compute is F32 and net.norm._cell_compute is F16
     assert nn.Dense in amp.get_white_list() and ops.MatMul in amp.get_white_list() and nn.BatchNorm2d in amp.get_black_list()
     amp.get_white_list().clear()
     assert amp.get_white_list()

@@ -322,7 +322,7 @@ class Optimizer(Cell):
         return made
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if self._direct and state.tracer is None and not (graph_mode.mode and not state.eager):
+        if self._cell_direct and state.tracer is None and not (graph_mode.mode and not state.eager):
             in_use(self, "global_step")
             if len(args) == 1 and not kwargs and self._whole is not None and self._whole.take(self, args[0]):
                 stepped(self)

@@ -44,7 +44,7 @@ def _moving(name: str) -> Callable[..., Any]:
 
     def changed(self: Attributes, /, *args: Any, **kwargs: Any) -> Any:
         found = change(self, *args, **kwargs)
-        if self.get("_watched"):
+        if self.get("_cell_watched"):
             epoch.move(self)
         elif epoch.log is not None:
             epoch.log(self, None)
@@ -58,7 +58,7 @@ class Attributes(dict[str, Any]):
     """The `__dict__` of a cell, which notices changes: if graphs depend on the cell, each one moves the epoch (a number that graphs
     compare).
 
-    Graphs depend on it once it has the entry `_watched`: the names of the attributes that they read.
+    Graphs depend on it once it has the entry `_cell_watched`: the names of the attributes that they read.
     """
 
     __slots__ = ()
@@ -79,7 +79,7 @@ class Attributes(dict[str, Any]):
         before  the cell's old `__dict__`
         """
         own = given if isinstance(given, cls) else cls(given)
-        if watched := before.get("_watched"):
+        if watched := before.get("_cell_watched"):
             own.watch(watched)
         return own
 
@@ -88,6 +88,6 @@ class Attributes(dict[str, Any]):
 
         names  the names, added to those watched before; by default all
         """
-        watched: frozenset[str] = self.get("_watched", frozenset())
+        watched: frozenset[str] = self.get("_cell_watched", frozenset())
         if not watched >= names:
-            self["_watched"] = watched | names
+            self["_cell_watched"] = watched | names

@@ -31,10 +31,10 @@ _Result = TypeVar("_Result")
 class Callee(WithBprop, WithSubstitutes, Protocol):
     """The attributes of a Cell that a call of it uses (a Protocol, so that this module need not import Cell).
 
-    _packing  the hooks on the tensors that gradients of ops in construct read; None if it has none
+    _cell_packing  the hooks on the tensors that gradients of ops in construct read; None if it has none
     """
 
-    _packing: saved_tensors_hooks | None
+    _cell_packing: saved_tensors_hooks | None
 
 
 class Moves(Protocol[_Given, _Result]):
@@ -119,11 +119,11 @@ class Eager:
         args, kwargs = given
         tape = state.tracer  # read here: a forward pre hook may have switched gradients off
         if tape is None or tape.emits is True:
-            return with_substitutes(cell, cell.construct, args, kwargs) if cell._substitutes else cell.construct(*args, **kwargs)
-        if cell._packing is not None and not (state.packing and state.packing[-1][0] is cell._packing):
-            with cell._packing:
+            return with_substitutes(cell, cell.construct, args, kwargs) if cell._cell_substitutes else cell.construct(*args, **kwargs)
+        if cell._cell_packing is not None and not (state.packing and state.packing[-1][0] is cell._cell_packing):
+            with cell._cell_packing:
                 return Eager.construct(cell, given)
-        hooks = cell._hooks
+        hooks = cell._cell_hooks
         hooked = hooks is not None and bool(hooks.backward)
         rule = None if cell.bprop is None else Rule(cell, args, kwargs)
         if rule is None:
@@ -134,7 +134,7 @@ class Eager:
             args, kwargs = call_with(args, kwargs, names, True)
         slots, held = (None, None) if rule is None else ([tape.slot_of(x) for x in names], held_by(args, kwargs))
         try:
-            output = with_substitutes(cell, cell.construct, args, kwargs) if cell._substitutes else cell.construct(*args, **kwargs)
+            output = with_substitutes(cell, cell.construct, args, kwargs) if cell._cell_substitutes else cell.construct(*args, **kwargs)
             if rule is not None and ([tape.slot_of(x) for x in names] != slots or (held and held_by(args, kwargs) != held)):
                 raise RuntimeError(f"For {subject_of(cell)}, which has a 'bprop', an argument of construct is written in place: the "
                                    "'bprop' says nothing of its new numbers. Write into a copy, `x = x.copy()`, and return that.")

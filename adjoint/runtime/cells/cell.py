@@ -24,7 +24,7 @@ from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Cell"]
 
-_OWN = frozenset({"_cells", "_params", "_hooks", "title"})
+_OWN = frozenset({"_cells", "_params", "_cell_hooks", "_cell_title"})
 _RECOMPUTE_OPTIONS = ("mp_comm_recompute", "parallel_optimizer_comm_recompute", "recompute_slice_activation")
 _UNSET = object()
 
@@ -41,53 +41,67 @@ INSTEAD = {
 """What to write instead of members of MindSpore's Cell that are missing here."""
 
 
+class _Title:
+    """The attribute `title` of Cells: what a subclass or an instance calls by this name comes before it."""
+
+    def __get__(self, cell: Cell | None, kind: type[Cell]) -> str:
+        return "" if cell is None else cell._cell_title
+
+
 class Cell(CellValues):
     """The base class of every layer and network: subclass it, make sub-cells and Parameters in `__init__`, write `construct`.
 
     auto_prefix  True if Parameters of sub-cells get the attribute's name in front: `conv1.weight`
     flags        attributes to set, as `add_flags` does
+
+    What a Cell keeps for itself, beyond MindSpore's names, begins with `_cell_`: subclasses may use all other names.
     """
 
-    _hooks: CellHooks | None = None
-    title: str = ""
-    """The cell's path in its network, such as `block.relu`; for the outermost cell the name of its class."""
+    _cell_hooks: CellHooks | None = None
+    title = _Title()
+    """The cell's path in its network, such as `block.relu`; for the outermost cell the name of its class.  A subclass may use this name for
+    something of its own.
+    """
+
+    _cell_title: str = ""
+    """The title, whatever a subclass means by `title`."""
 
     bprop: Callable[..., Any] | None = None
 
     takes_absent: bool = False
     """True if the cell's `bprop` gets None for the gradient of a result that has none; False if it gets zeros."""
 
-    _inputs: Any = None
+    _cell_inputs: Any = None
     """The inputs that `set_inputs` has declared; None if it has not been called."""
 
     keeps_parameters: bool = False
     """True if construct itself casts the Parameters when `to_float` asks for another type."""
 
-    _result: DType | None = None
+    _cell_result: DType | None = None
     """The float type to which construct's results are cast if `to_float` asks for another one inside; None for no cast."""
 
-    _substitutes: bool = False
+    _cell_substitutes: bool = False
     """True if construct may see other tensors in the place of its Parameters: because of `to_float`, or hooks on Parameters."""
 
-    _parameter_hook: ParameterHook | None = None
+    _cell_parameter_hook: ParameterHook | None = None
     """The hook on the Parameters that have none of their own, while construct runs; None if no Parameter's hook is called."""
 
-    _is_hooked_itself: bool = False
-    """True if `_parameter_hook` was registered on this cell, and not on one around it."""
+    _cell_is_hooked_itself: bool = False
+    """True if `_cell_parameter_hook` was registered on this cell, and not on one around it."""
 
-    _called: bool = False
+    _cell_called: bool = False
     """True after the first call, which checks the names of the parameters."""
 
-    _direct: bool = False
+    _cell_direct: bool = False
     """Fast path: True if an eager call need only call construct: not the first call, no hooks, no substitutes."""
 
-    _packing: saved_tensors_hooks | None = None
+    _cell_packing: saved_tensors_hooks | None = None
     """The hooks on the tensors that gradients of ops in construct read; None if it has none."""
 
     is_list: ClassVar[bool] = False
     """True for a Cell that is not called itself, but holds others: `vmap` of it calls one of them for each example."""
 
-    _watched: frozenset[str] = frozenset()
+    _cell_watched: frozenset[str] = frozenset()
     """The names of the attributes that graphs read: a change of one of them moves the epoch, a number by which graphs notice changes."""
 
     def __new__(cls, /, *args: Any, **kwargs: Any) -> Self:
@@ -103,23 +117,23 @@ class Cell(CellValues):
         self._auto_prefix = bool(auto_prefix)  # any value counts as yes or no: some programs hand on an argument of their own class
         self.training = False
         self.requires_grad = False
-        self._compute: DType | None = None
+        self._cell_compute: DType | None = None
         self._param_prefix = ""
-        self.title = type(self).__name__
+        self._cell_title = type(self).__name__
         if flags:
             self.add_flags(**flags)
 
     # -- attributes -------------------------------------------------------------------------------------------------
     def __setattr__(self, name: str, value: Any) -> None:
-        watched = self._watched
-        changed = watched and self.__dict__.get(name, _UNSET) is not value and self._concerns(watched, name, value)
-        self._assign(name, value)
+        watched = self._cell_watched
+        changed = watched and self.__dict__.get(name, _UNSET) is not value and self._cell_concerns(watched, name, value)
+        self._cell_assign(name, value)
         if changed:
             epoch.move(self, name)
         elif epoch.log is not None:
             epoch.log(self, name)
 
-    def _concerns(self, watched: frozenset[str], name: str, value: Any) -> bool:
+    def _cell_concerns(self, watched: frozenset[str], name: str, value: Any) -> bool:
         """Return True if a graph may depend on the attribute `name`, to which `value` is being assigned.
 
         watched  the names of attributes that graphs read; graphs also depend on all Parameters, sub-cells and buffers
@@ -128,17 +142,17 @@ class Cell(CellValues):
         return name in watched or name.startswith("__") or isinstance(value, (Cell, Parameter, ParameterTuple)) \
             or name in own.get("_cells", ()) or name in own.get("_params", ()) or name in self._buffers
 
-    def _assign(self, name: str, value: Any) -> None:
+    def _cell_assign(self, name: str, value: Any) -> None:
         own = self.__dict__
         if name in self._buffers:
-            self._check_buffer(name, value)
+            self._cell_check_buffer(name, value)
         if isinstance(value, Parameter):
-            self._adopt_parameter(name, value)
+            self._cell_adopt_parameter(name, value)
         elif isinstance(value, ParameterTuple):
-            self._adopt_parameters(name, value)
+            self._cell_adopt_parameters(name, value)
             object.__setattr__(self, name, value)
         elif isinstance(value, Cell):
-            self._adopt_cell(name, value)
+            self._cell_adopt_cell(name, value)
             if own["_auto_prefix"]:
                 value.update_parameters_name(name + ".")
         else:
@@ -147,12 +161,12 @@ class Cell(CellValues):
                     if not stored(self, name, value):
                         own["_params"][name].set_data(value)
                     return
-                self._give_up(name, value)
+                self._cell_give_up(name, value)
             if name == "__dict__" and isinstance(value, dict):
                 value = Attributes.of(value, own)
             object.__setattr__(self, name, value)
 
-    def _give_up(self, name: str, value: Any) -> None:
+    def _cell_give_up(self, name: str, value: Any) -> None:
         """Remove the Parameter or sub-cell with this name, since None is assigned to the attribute; TypeError if `value` is anything else.
         """
         for table, kind in (("_params", "Parameter"), ("_cells", "Cell")):
@@ -162,36 +176,36 @@ class Cell(CellValues):
                                     f"of type {type(value).__name__}.")
                 del self.__dict__[table][name]
 
-    def _adopt_cell(self, name: str, value: Cell) -> None:
+    def _cell_adopt_cell(self, name: str, value: Cell) -> None:
         """Register `value` as the sub-cell `name` of this cell, without renaming its Parameters."""
-        self._need_init("_cells", name)
+        self._cell_need_init("_cells", name)
         own = self.__dict__
         if name in own["_params"]:
             raise KeyError(f"For 'Cell', {name!r} is a Parameter of '{type(self).__name__}': it cannot become a Cell.")
         own["_cells"][name] = own[name] = value
         if own["_auto_prefix"]:
-            value._retitle(f"{self.param_prefix}.{name}" if self.param_prefix else name)
+            value._cell_retitle(f"{self.param_prefix}.{name}" if self.param_prefix else name)
 
-    def _adopt_parameter(self, name: str, value: Parameter) -> None:
-        self._need_init("_params", name)
+    def _cell_adopt_parameter(self, name: str, value: Parameter) -> None:
+        self._cell_need_init("_params", name)
         own = self.__dict__
         if name in own["_cells"]:
             raise KeyError(f"For 'Cell', {name!r} is a sub-cell of '{type(self).__name__}': it cannot become a Parameter.")
         if has_generated_name(value):
             value.name = name
         own["_params"][name] = value
-        if not own.get("_substitutes"):
+        if not own.get("_cell_substitutes"):
             own[name] = value
         else:
             own.pop(name, None)
 
-    def _adopt_parameters(self, name: str, values: ParameterTuple) -> None:
+    def _cell_adopt_parameters(self, name: str, values: ParameterTuple) -> None:
         """Register the Parameters of a tuple under their own names; unnamed ones become `Parameter$1`, `Parameter$2`, ...
 
         If another Parameter of the cell has the name already, the key is the position in the tuple, `scales[0]`; the Parameter keeps its
         name.
         """
-        self._need_init("_params", name)
+        self._cell_need_init("_params", name)
         parameters = self.__dict__["_params"]
         for place, value in enumerate(values):
             if has_generated_name(value):
@@ -199,7 +213,7 @@ class Cell(CellValues):
             beside = parameters.get(value.name, value) is not value
             parameters[f"{name}[{place}]" if beside else value.name] = value
 
-    def _need_init(self, table: str, name: str) -> None:
+    def _cell_need_init(self, table: str, name: str) -> None:
         if table not in self.__dict__:
             raise AttributeError(f"For 'Cell', 'super().__init__()' must be called before {name!r} is set in "
                                  f"'{type(self).__name__}'.")
@@ -221,10 +235,10 @@ class Cell(CellValues):
             return parameters[name] if given is None else given
         raise AttributeError(f"The '{type(self).__name__}' object has no attribute '{name}'.{way_out(INSTEAD, name)}")
 
-    def _retitle(self, prefix: str) -> None:
-        self.title = prefix
+    def _cell_retitle(self, prefix: str) -> None:
+        self._cell_title = prefix
         for name, child in self._cells.items():
-            child._retitle(f"{prefix}.{name}")
+            child._cell_retitle(f"{prefix}.{name}")
 
     # -- running ----------------------------------------------------------------------------------------------------
     def construct(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -233,34 +247,34 @@ class Cell(CellValues):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         tracer = state.tracer
-        if self._direct and tracer is None and not (graph_mode.mode and not state.eager):
+        if self._cell_direct and tracer is None and not (graph_mode.mode and not state.eager):
             return self.construct(*args, **kwargs)
         if tracer is not None and tracer.emits is True:
             return tracer.call_cell(self, args, kwargs)
-        if not self._called:
-            self._begin_calls()
+        if not self._cell_called:
+            self._cell_begin_calls()
         if graph_mode.mode and not state.eager:
             return graph_mode.run_cell(self, args, kwargs)
-        hooks = self._hooks
+        hooks = self._cell_hooks
         return call(EAGER, self, hooks, (args, kwargs)) if hooks else EAGER.construct(self, (args, kwargs))
 
-    def _begin_calls(self) -> None:
+    def _cell_begin_calls(self) -> None:
         """Prepare for the first call.
 
         Check that the cell has been initialised, and rename Parameters if two of them have one name.
         """
         if "_params" not in self.__dict__:
             raise AttributeError(f"For 'Cell', 'super().__init__()' must be called in the '__init__' of '{type(self).__name__}'.")
-        self._name_apart()
-        dict.update(self.__dict__, _called=True, _direct=self._hooks is None and not self._substitutes)
+        self._cell_name_apart()
+        dict.update(self.__dict__, _cell_called=True, _cell_direct=self._cell_hooks is None and not self._cell_substitutes)
 
     # -- hooks ------------------------------------------------------------------------------------------------------
-    def _slots(self) -> CellHooks:
-        self._need_init("_cells", "hook")
-        if self._hooks is None:
-            self._hooks = CellHooks()
-            object.__setattr__(self, "_direct", False)  # bypasses the epoch: no graph depends on it
-        return self._hooks
+    def _cell_slots(self) -> CellHooks:
+        self._cell_need_init("_cells", "hook")
+        if self._cell_hooks is None:
+            self._cell_hooks = CellHooks()
+            object.__setattr__(self, "_cell_direct", False)  # bypasses the epoch: no graph depends on it
+        return self._cell_hooks
 
     def register_forward_pre_hook(self, hook_fn: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> HookHandle:
         """Call `hook_fn(cell, args)` before construct; a result other than None becomes the arguments.
@@ -272,7 +286,7 @@ class Cell(CellValues):
         """
         for name, flag in (("prepend", prepend), ("with_kwargs", with_kwargs)):
             check_flag("register_forward_pre_hook", name, flag)
-        return register(self._slots().forward_pre, hook_fn, prepend, with_kwargs=with_kwargs)
+        return register(self._cell_slots().forward_pre, hook_fn, prepend, with_kwargs=with_kwargs)
 
     def register_forward_hook(
         self, hook_fn: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
@@ -287,28 +301,28 @@ class Cell(CellValues):
         """
         for name, flag in (("prepend", prepend), ("with_kwargs", with_kwargs), ("always_call", always_call)):
             check_flag("register_forward_hook", name, flag)
-        return register(self._slots().forward, hook_fn, prepend, with_kwargs=with_kwargs, always_call=always_call)
+        return register(self._cell_slots().forward, hook_fn, prepend, with_kwargs=with_kwargs, always_call=always_call)
 
     def register_backward_pre_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
         """Call `hook_fn(cell, grad_output)` with the gradients of the cell's results, before they enter the cell.
 
         A result other than None takes their place.  Return the handle that removes the hook.
         """
-        return register(self._slots().backward_pre, hook_fn)
+        return register(self._cell_slots().backward_pre, hook_fn)
 
     def register_backward_hook(self, hook_fn: Callable[..., Any]) -> HookHandle:
         """Call `hook_fn(cell, grad_input, grad_output)` when the gradients of the cell's arguments, `grad_input`, are complete.
 
         A result other than None takes their place.  Return the handle that removes the hook.
         """
-        return register(self._slots().backward, hook_fn)
+        return register(self._cell_slots().backward, hook_fn)
 
     def register_saved_tensors_hooks(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
         """Run `construct` inside of `saved_tensors_hooks(pack_hook, unpack_hook)`; hooks that were registered before are replaced.
 
         TypeError if one of them is not callable.
         """
-        self._packing = saved_tensors_hooks(pack_hook, unpack_hook)
+        self._cell_packing = saved_tensors_hooks(pack_hook, unpack_hook)
 
     def register_parameter_forward_hook(self, hook: ParameterHook | list[dict[str, Any]]) -> None:
         """Let construct see what a hook returns in the place of Parameters: `hook(parameter)` returns a tensor.
@@ -328,18 +342,18 @@ class Cell(CellValues):
             raise graph.registered_inside()
         for parameter, own in _hooks_of_parameters(hook):
             parameter.forward_hook = own
-        self._is_hooked_itself |= callable(hook)
-        self._hook_parameters(hook if callable(hook) else None)
+        self._cell_is_hooked_itself |= callable(hook)
+        self._cell_hook_parameters(hook if callable(hook) else None)
 
-    def _hook_parameters(self, hook: ParameterHook | None) -> None:
+    def _cell_hook_parameters(self, hook: ParameterHook | None) -> None:
         """Register a hook on the Parameters of this cell, and of the cells below it that have none; None: only hooks of Parameters count.
         """
-        if hook is not None or self._parameter_hook is None:
-            self._parameter_hook = hook or unchanged
-        self._substitute()
+        if hook is not None or self._cell_parameter_hook is None:
+            self._cell_parameter_hook = hook or unchanged
+        self._cell_substitute()
         for child in self.cells():
-            if not child._is_hooked_itself:
-                child._hook_parameters(hook)
+            if not child._cell_is_hooked_itself:
+                child._cell_hook_parameters(hook)
 
     # -- parameters and sub-cells -----------------------------------------------------------------------------------
     def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[tuple[str, Parameter]]:
@@ -426,7 +440,7 @@ class Cell(CellValues):
         if not isinstance(child_cell, Cell):
             raise TypeError(f"For 'insert_child_to_cell', the argument 'child_cell' must be a Cell or None, "
                             f"but got {type(child_cell).__name__}.")
-        self._adopt_cell(child_name, child_cell)
+        self._cell_adopt_cell(child_name, child_cell)
         epoch.move(self)
 
     def insert_param_to_cell(self, param_name: str, param: Parameter, check_name_contain_dot: bool = True) -> None:
@@ -444,7 +458,7 @@ class Cell(CellValues):
             raise KeyError(f"For 'insert_param_to_cell', the {param_name!r} already exists in the Cell.")
         if not isinstance(param, Parameter):
             raise TypeError(f"For 'insert_param_to_cell', the argument 'param' must be a Parameter, but got {type(param).__name__}.")
-        self._adopt_parameter(param_name, param)
+        self._cell_adopt_parameter(param_name, param)
         epoch.move(self)
 
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
@@ -459,7 +473,7 @@ class Cell(CellValues):
             if not path.endswith("]"):
                 parameter.name = prefix + path
 
-    def _name_apart(self) -> None:
+    def _cell_name_apart(self) -> None:
         """Rename all Parameters to their paths, such as `block.conv.weight`, if two of them share a name."""
         names = [parameter.name for path, parameter in self.parameters_and_names() if not path.endswith("]")]
         if len(set(names)) < len(names):
@@ -476,7 +490,7 @@ class Cell(CellValues):
 
     def check_names_and_refresh_name(self) -> None:
         """Name the Parameters by their paths if two share a name, as the first call does; ValueError if two still share one."""
-        self._name_apart()
+        self._cell_name_apart()
         self.check_names()
 
     def update_cell_prefix(self) -> None:
@@ -485,7 +499,7 @@ class Cell(CellValues):
     @property
     def param_prefix(self) -> str:
         """Return the path of attributes with which the names of this cell's Parameters begin; "" for the outermost cell."""
-        return "" if self.title == type(self).__name__ else self.title
+        return "" if self._cell_title == type(self).__name__ else self._cell_title
 
     @property
     def parameter_layout_dict(self) -> dict[str, Any]:
@@ -645,16 +659,16 @@ class Cell(CellValues):
         if not isinstance(dst_type, DType) or dst_type not in (F16, F32, BF16):
             raise ValueError(f"For 'to_float', the argument 'dst_type' must be float32, float16 or bfloat16, but got {dst_type}.")
         for _, cell in self.cells_and_names():
-            cell._compute = dst_type
-            if cell._result is not None:
-                cell._result = None
-            cell._substitute()
+            cell._cell_compute = dst_type
+            if cell._cell_result is not None:
+                cell._cell_result = None
+            cell._cell_substitute()
         return self
 
-    def _substitute(self) -> None:
+    def _cell_substitute(self) -> None:
         """Let construct see substitutes of its Parameters from now on."""
-        self._substitutes = True
-        object.__setattr__(self, "_direct", False)
+        self._cell_substitutes = True
+        object.__setattr__(self, "_cell_direct", False)
         # They are found by `__getattr__`, since they depend on the thread that reads the attribute.
         for name, parameter in self._params.items():
             if self.__dict__.get(name) is parameter:
@@ -670,11 +684,11 @@ class Cell(CellValues):
         `set_inputs` itself raises ValueError for positional and named inputs at once, and for an unknown name; TypeError for named inputs
         if construct has `*args` or `**kwargs`, and in graph mode for more or fewer positional inputs than construct takes.
         """
-        self._inputs = declared(self.construct, inputs, kwargs)
+        self._cell_inputs = declared(self.construct, inputs, kwargs)
 
     def get_inputs(self) -> Any:
         """Return the inputs that `set_inputs` declared; None before."""
-        return self._inputs
+        return self._cell_inputs
 
     def set_jit_config(self, jit_config: Any) -> None:
         """Store the configuration for MindSpore's scripts; it has no effect: there is only one way of running a graph."""
@@ -709,9 +723,9 @@ class Cell(CellValues):
         return copied
 
     def __getstate__(self) -> dict[str, Any]:
-        if self._hooks is not None:
-            self._hooks.check_pickling(self)
-        return {name: value for name, value in self.__dict__.items() if name != "_watched"}  # no graph depends on the copy
+        if self._cell_hooks is not None:
+            self._cell_hooks.check_pickling(self)
+        return {name: value for name, value in self.__dict__.items() if name != "_cell_watched"}  # no graph depends on the copy
 
     def __setstate__(self, state_: dict[str, Any]) -> None:
         self.__dict__.update(state_)

@@ -39,17 +39,17 @@ class WithSubstitutes(WithParameters, Protocol):
     """The attributes of a Cell that say what construct sees in the place of Parameters (a Protocol).
 
     keeps_parameters  True if construct itself casts the Parameters, so that they must not be cast before
-    _substitutes      True if there is such a hook, or a float type to compute in
+    _cell_substitutes      True if there is such a hook, or a float type to compute in
     """
 
     keeps_parameters: bool
-    _substitutes: bool
-    _parameter_hook: ParameterHook | None
+    _cell_substitutes: bool
+    _cell_parameter_hook: ParameterHook | None
 
     @property
-    def _compute(self) -> DType | None: ...
+    def _cell_compute(self) -> DType | None: ...
     @property
-    def _result(self) -> DType | None: ...
+    def _cell_result(self) -> DType | None: ...
 
 
 def substitute(cell: WithParameters, name: str) -> Tensor | None:
@@ -84,10 +84,10 @@ def with_substitutes(
     call  calls a hook with a Parameter; by default as a Python function
     """
     with substituting(cell, call) as cast:
-        if cell._compute is None:
+        if cell._cell_compute is None:
             return construct(*args, **kwargs)
         output = construct(*map(cast, args), **{name: cast(x) for name, x in kwargs.items()})
-        return output if cell._result is None else cast_floats(output, cell._result)
+        return output if cell._cell_result is None else cast_floats(output, cell._cell_result)
 
 
 class substituting:  # read as a statement: `with substituting(cell) as cast:`
@@ -107,11 +107,11 @@ class substituting:  # read as a statement: `with substituting(cell) as cast:`
         self._hooked: dict[str, ParameterHook] = {}
 
     def __enter__(self) -> Callable[[Any], Any]:
-        cell, dtype = self.cell, self.cell._compute
+        cell, dtype = self.cell, self.cell._cell_compute
         for name, parameter in cell._params.items():
             found: Any = parameter
-            if cell._parameter_hook is not None:
-                found = self._returned(name, parameter, parameter.forward_hook or cell._parameter_hook)
+            if cell._cell_parameter_hook is not None:
+                found = self._returned(name, parameter, parameter.forward_hook or cell._cell_parameter_hook)
             if dtype is not None and not cell.keeps_parameters:
                 found = cast_float(found, dtype)
             if found is not parameter:

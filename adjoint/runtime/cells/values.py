@@ -72,7 +72,7 @@ class CellValues:
         own[name] = tensor
         epoch.move(self)
 
-    def _check_buffer(self, name: str, value: Any) -> None:
+    def _cell_check_buffer(self, name: str, value: Any) -> None:
         """Raise TypeError unless `value` may be assigned to the buffer `name`: only None may."""
         if value is not None:
             raise TypeError(f"For 'Cell', {name!r} is a buffer of '{type(self).__name__}': it cannot become {value!r} of type "
@@ -86,7 +86,7 @@ class CellValues:
         remove_duplicate  True: each buffer once, even if several cells have it
         """
         seen: set[int] = set()
-        for path, cell in self._paths(prefix) if recurse else [(prefix, self)]:
+        for path, cell in self._cell_paths(prefix) if recurse else [(prefix, self)]:
             for name in cell._buffers:
                 value = cell.__dict__[name]
                 if value is not None and not (remove_duplicate and id(value) in seen):
@@ -110,11 +110,11 @@ class CellValues:
             raise AttributeError(f"'{type(cell).__name__}' has no buffer {name!r}; it has {list(cell._buffers)}.")
         return cell.__dict__[name]
 
-    def _paths(self, path: str) -> Iterator[tuple[str, CellValues]]:
+    def _cell_paths(self, path: str) -> Iterator[tuple[str, CellValues]]:
         """Yield this cell and all cells below it, each together with its path.  A cell used in several places appears at each."""
         yield path, self
         for name, child in self._cells.items():
-            yield from child._paths(f"{path}.{name}" if path else name)
+            yield from child._cell_paths(f"{path}.{name}" if path else name)
 
     # -- all values -------------------------------------------------------------------------------------------------
     def state_dict(
@@ -129,7 +129,7 @@ class CellValues:
         given = dict(zip(("destination", "prefix", "keep_vars"), args))
         destination, prefix = given.get("destination", destination), given.get("prefix", prefix)
         found: dict[str, Tensor] = OrderedDict() if destination is None else destination
-        self._save(found, prefix, given.get("keep_vars", keep_vars))
+        self._cell_save(found, prefix, given.get("keep_vars", keep_vars))
         return found
 
     def get_extra_state(self) -> Any:
@@ -145,28 +145,28 @@ class CellValues:
         raise RuntimeError(f"For 'Cell.set_extra_state', '{type(self).__name__}' has no state besides Parameters and buffers: define "
                            "'get_extra_state' and 'set_extra_state' in the class if it has.")
 
-    def _own_values(self) -> Iterator[tuple[str, Tensor]]:
+    def _cell_own_values(self) -> Iterator[tuple[str, Tensor]]:
         """Yield the Parameters and persistent buffers of this cell, not those of sub-cells, by their names."""
         yield from self._params.items()
         yield from ((name, self.__dict__[name]) for name, kept in self._buffers.items() if kept and self.__dict__[name] is not None)
 
-    def _values(self) -> dict[str, Tensor]:
+    def _cell_values(self) -> dict[str, Tensor]:
         """Return what `state_dict` returns, without calling hooks."""
-        return {f"{path}.{name}" if path else name: value for path, cell in self._paths("") for name, value in cell._own_values()}
+        return {f"{path}.{name}" if path else name: value for path, cell in self._cell_paths("") for name, value in cell._cell_own_values()}
 
-    def _save(self, found: dict[str, Tensor], start: str, keep_vars: bool) -> None:
+    def _cell_save(self, found: dict[str, Tensor], start: str, keep_vars: bool) -> None:
         """Put the values of this cell and of all below it into a dict, and call the hooks that are registered for it.
 
         start  the beginning of the paths of this cell's values
         """
-        for hook in self._registered("state_dict_pre"):
+        for hook in self._cell_registered("state_dict_pre"):
             hook(self, start, keep_vars)
         if type(self).get_extra_state is not CellValues.get_extra_state:
             found[f"{start}{_EXTRA}"] = self.get_extra_state()
-        found.update((f"{start}{name}", value) for name, value in self._own_values())
+        found.update((f"{start}{name}", value) for name, value in self._cell_own_values())
         for name, child in self._cells.items():
-            child._save(found, f"{start}{name}.", keep_vars)
-        for hook in self._registered("state_dict_post"):
+            child._cell_save(found, f"{start}{name}.", keep_vars)
+        for hook in self._cell_registered("state_dict_post"):
             if hook(self, found, start, {}) is not None:
                 raise RuntimeError("For 'Cell.state_dict', a hook of 'register_state_dict_post_hook' must return None.")
 
@@ -184,26 +184,26 @@ class CellValues:
             raise TypeError(f"For 'load_state_dict', the argument 'state_dict' must be a dict, but got {state_dict!r} "
                             f"of type {type(state_dict).__name__}.")
         check_flag("load_state_dict", "strict", strict)
-        own = self._values()
-        paths = list(self._paths(""))
+        own = self._cell_values()
+        paths = list(self._cell_paths(""))
         wrong: list[str] = []
         keys = IncompatibleKeys([], [])
         given = OrderedDict(state_dict)
         for path, cell in paths:
-            for hook in cell._registered("load_state_dict_pre"):
-                self._call_pre_hook(hook, cell, given, f"{path}." if path else "", strict, keys, wrong)
+            for hook in cell._cell_registered("load_state_dict_pre"):
+                self._cell_call_pre_hook(hook, cell, given, f"{path}." if path else "", strict, keys, wrong)
         extra = {f"{path}.{_EXTRA}" if path else _EXTRA: cell for path, cell in paths
                  if type(cell).set_extra_state is not CellValues.set_extra_state}
         keys.missing_keys.extend(key for key in (*own, *extra) if key not in given)
         keys.unexpected_keys.extend(key for key in given if key not in own and key not in extra)
-        watched = [(cell, hook) for _, cell in reversed(paths) for hook in cell._registered("load_state_dict_post")]
+        watched = [(cell, hook) for _, cell in reversed(paths) for hook in cell._cell_registered("load_state_dict_post")]
         for key in own.keys() & given.keys():
             value = given[key]
             if not isinstance(value, Tensor):
                 wrong.append(f"{key!r} must be a Tensor, but got {type(value).__name__}.")
             elif value.shape != own[key].shape:
                 wrong.append(f"{key!r} must have shape {own[key].shape}, but got {value.shape}.")
-        self._check_loaded(wrong, keys, strict and not watched)
+        self._cell_check_loaded(wrong, keys, strict and not watched)
         for key, value in own.items():
             if key in given:
                 value.overwrite(given[key].astype(value.dtype))
@@ -214,10 +214,10 @@ class CellValues:
             if hook(cell, keys) is not None:
                 raise RuntimeError("For 'Cell.load_state_dict', a hook of 'register_load_state_dict_post_hook' must return None: it may "
                                    "change the lists of keys.")
-        self._check_loaded([], keys, strict)
+        self._cell_check_loaded([], keys, strict)
         return keys
 
-    def _check_loaded(self, wrong: list[str], keys: IncompatibleKeys, strict: bool) -> None:
+    def _cell_check_loaded(self, wrong: list[str], keys: IncompatibleKeys, strict: bool) -> None:
         """Raise RuntimeError if there is something wrong with values, or, if `strict` is True, with keys."""
         apart = [f"{kind} key(s) in state_dict: {', '.join(map(repr, found))}."
                  for kind, found in (("Missing", keys.missing_keys), ("Unexpected", keys.unexpected_keys)) if strict and found]
@@ -225,8 +225,10 @@ class CellValues:
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(apart + wrong))
 
     @staticmethod
-    def _call_pre_hook(hook: Callable[..., Any], cell: CellValues, given: dict[str, Any], start: str, strict: bool, keys: IncompatibleKeys,
-                       wrong: list[str]) -> None:
+    def _cell_call_pre_hook(
+        hook: Callable[..., Any], cell: CellValues, given: dict[str, Any], start: str, strict: bool, keys: IncompatibleKeys,
+        wrong: list[str],
+    ) -> None:
         """Call a hook with the values of its cell, which it may change.
 
         given  all values, by their paths
@@ -241,11 +243,11 @@ class CellValues:
         given.update(part)
 
     # -- hooks on values --------------------------------------------------------------------------------------------
-    def _registered(self, kind: str) -> Iterator[Callable[..., Any]]:
+    def _cell_registered(self, kind: str) -> Iterator[Callable[..., Any]]:
         found: HookList | None = self.__dict__.get("_value_hooks", {}).get(kind)
         return iter(()) if not found else found.firing()
 
-    def _register(self, kind: str, hook: Callable[..., Any]) -> HookHandle:
+    def _cell_register(self, kind: str, hook: Callable[..., Any]) -> HookHandle:
         check_hook(hook)
         functions = self.__dict__.setdefault("_value_hooks", {}).setdefault(kind, HookList())
         handle = HookHandle(functions)
@@ -254,7 +256,7 @@ class CellValues:
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
         """Call `hook(cell, prefix, keep_vars)` before `state_dict` takes this cell's values.  Return the handle that removes the hook."""
-        return self._register("state_dict_pre", hook)
+        return self._cell_register("state_dict_pre", hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> HookHandle:
         """Call `hook(cell, state_dict, prefix, local_metadata)` when `state_dict` has the values of this cell and of all below it.
@@ -262,7 +264,7 @@ class CellValues:
         The hook may change the dict, which has the values taken before as well; `local_metadata` is an empty dict.  It returns None.
         Return the handle that removes the hook.
         """
-        return self._register("state_dict_post", hook)
+        return self._cell_register("state_dict_post", hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
         """Call a hook before `load_state_dict` sets values, with eight arguments: `hook(cell, state_dict, prefix, local_metadata, strict,
@@ -274,7 +276,7 @@ class CellValues:
 
         Return the handle that removes the hook.
         """
-        return self._register("load_state_dict_pre", hook)
+        return self._cell_register("load_state_dict_pre", hook)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> HookHandle:
         """Call `hook(cell, incompatible_keys)` when `load_state_dict` has set the values.
@@ -282,7 +284,7 @@ class CellValues:
         The hook may change the lists `missing_keys` and `unexpected_keys`, of which a strict `load_state_dict` then complains.  It returns
         None.  Return the handle that removes the hook.
         """
-        return self._register("load_state_dict_post", hook)
+        return self._cell_register("load_state_dict_post", hook)
 
     def to_empty(self, *, device: str | None = None, recurse: bool = True) -> Self:
         """Set the Parameters and buffers to zeros, on a device, "CPU".
@@ -294,7 +296,7 @@ class CellValues:
         check_flag("Cell.to_empty", "recurse", recurse)
         if device is not None:
             check_device(device)
-        for _, cell in self._paths("") if recurse else [("", self)]:
+        for _, cell in self._cell_paths("") if recurse else [("", self)]:
             for value in (*cell._params.values(), *(cell.__dict__[name] for name in cell._buffers)):
                 if value is not None:
                     value.overwrite(Tensor(shape=value.shape, dtype=value.dtype))
@@ -315,7 +317,7 @@ class CellValues:
                 raise TypeError(f"For 'Cell.to', the arguments must be a floating dtype or the name of a device, but got {value} "
                                 f"of type {type(value).__name__}.")
         for dtype in dtypes:
-            for value in self._values().values():
+            for value in self._cell_values().values():
                 if value.dtype.is_float and value.dtype is not dtype:
                     Tensor.set_data(value, value.astype(dtype))
         return self

@@ -699,7 +699,7 @@ class Tape:
             for i in known:
                 made[i] = self._name(results[i])
             call = CellCall(cell, outputs=tuple([i in known for i in range(len(results))]), kind=kind)
-            self._alias(kind, cell.title, tuple([self.slots[id(results[i])] for i in known]), [made[i] for i in known], call)
+            self._alias(kind, cell._cell_title, tuple([self.slots[id(results[i])] for i in known]), [made[i] for i in known], call)
         return made
 
     # -- cells ------------------------------------------------------------------------------------------------------
@@ -726,7 +726,7 @@ class Tape:
             self.hosts.append(call)
         if rule is not None:
             self.hosts.append(rule)
-        self._go_into(cell.title, call.instruction, operands, hooked, rule is not None)
+        self._go_into(cell._cell_title, call.instruction, operands, hooked, rule is not None)
         inside = list(arguments)
         for i, slot in enumerate(operands):
             if slot >= 0:

@@ -160,7 +160,7 @@ def host_text(tape: Tape, position: int) -> str:
         case TensorHooks():
             return ", ".join(map(described, host.firing()))
         case CellCall(cell=cell, kind=kind):
-            hooks: CellHooks | None = cell._hooks
+            hooks: CellHooks | None = cell._cell_hooks
             functions = hooks.functions("backward" if kind is None else kind.slot) if hooks else []
             return ", ".join(map(described, functions))
         case Packed(hooks=packing):

@@ -162,7 +162,7 @@ class GradientSlot(CellReference):
     @property
     def filled(self) -> bool:
         """True if the cell has at least one hook of this kind at present."""
-        hooks = self.cell._hooks
+        hooks = self.cell._cell_hooks
         return hooks is not None and bool(getattr(hooks, self.kind.slot))
 
 

@@ -138,7 +138,7 @@ class Compiled(CompiledFunction):
         if not (args and isinstance(args[0], Cell)):
             return self.graphs, self.function, args, kwargs, args
         cell, rest = args[0], args[1:]
-        if cell._inputs and parsed_function(getattr(cell.construct, "__func__", None)) is self.function:
+        if cell._cell_inputs and parsed_function(getattr(cell.construct, "__func__", None)) is self.function:
             _checked_inputs(cell, rest, kwargs)
         return self.of_cells.of(cell), self.function, rest, kwargs, args
 
@@ -157,8 +157,8 @@ class CompiledCell:
     def own_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Call:
         """Return the arguments of `_run` for a call, after checking the call's arguments against the inputs that the Cell declares."""
         cell = self.function
-        if not cell._called:
-            cell._begin_calls()
+        if not cell._cell_called:
+            cell._cell_begin_calls()
         _checked_inputs(cell, args, kwargs)
         return _cells.of(cell), cell, args, kwargs, args
 
@@ -211,7 +211,7 @@ def _jitted(function: Callable[..., Any], must_be_whole: bool) -> Callable[..., 
                     if (result := quick(args, kwargs)) is not NOT_RUN:
                         return result
                 elif args and (known := of_cells.get(id(args[0]))) is not None and (quick := known.quick) is not None \
-                        and not args[0]._inputs and (result := quick(args[1:], kwargs)) is not NOT_RUN:
+                        and not args[0]._cell_inputs and (result := quick(args[1:], kwargs)) is not NOT_RUN:
                     return result
             return call(args, kwargs)
 
@@ -253,7 +253,7 @@ if not jit_tracing:
         if (jit_result := jit_quick({given})) is not jit_not_run:
             return jit_result
     elif (jit_known := jit_of_cells.get(jit_id({first}))) is not None and (jit_quick := jit_known.quick) is not None \\
-            and not {first}._inputs and (jit_result := jit_quick({rest})) is not jit_not_run:
+            and not {first}._cell_inputs and (jit_result := jit_quick({rest})) is not jit_not_run:
         return jit_result
 return jit_call(({given},), {{}})"""
     return function_of(f"jitted({given})", body.splitlines(), {f"jit_{name}": x for name, x in objects.items()}, __file__, closed=True)
@@ -360,7 +360,8 @@ def run_cell(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """
     if not tracing:
         known = _cells.get(id(cell))
-        if known is not None and (quick := known.quick) is not None and not cell._inputs and (result := quick(args, kwargs)) is not NOT_RUN:
+        if known is not None and (quick := known.quick) is not None and not cell._cell_inputs \
+                and (result := quick(args, kwargs)) is not NOT_RUN:
             return result
     elif state.tracer is not None and state.tracer.emits is True:
         return state.tracer.call_cell(cell, args, kwargs)
@@ -371,8 +372,8 @@ def run_cell(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _checked_inputs(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    if cell._inputs:
-        check_call(cell.construct, cell._inputs, args, kwargs)
+    if cell._cell_inputs:
+        check_call(cell.construct, cell._cell_inputs, args, kwargs)
 
 
 class _InGraphMode:

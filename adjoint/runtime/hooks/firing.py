@@ -105,7 +105,7 @@ def fire_forward_pre(cell: Hooked, given: CallArguments) -> CallArguments:
 
     given  the positional and the keyword arguments
     """
-    hooks = cell._hooks
+    hooks = cell._cell_hooks
     if hooks is None:
         return given
     if state.eager:
@@ -135,7 +135,7 @@ def fire_forward(cell: Hooked, given: CallArguments, output: Any) -> Any:
     given   the positional and the keyword arguments
     output  the result of construct
     """
-    hooks = cell._hooks
+    hooks = cell._cell_hooks
     if hooks is None:
         return output
     if state.eager:
@@ -160,7 +160,7 @@ def fire_always(cell: Hooked, given: CallArguments) -> None:
 
     given  the positional and the keyword arguments
     """
-    hooks = cell._hooks
+    hooks = cell._cell_hooks
     if hooks is None:
         return
     if state.eager:
@@ -337,7 +337,7 @@ def fire_backward(cell: Hooked, inputs: _Gradients, outputs: _Gradients, loc: Lo
 
 
 def _slot(cell: Hooked, name: str, latest: int) -> Iterator[CellHook]:
-    return getattr(cell._hooks, name).firing(latest) if cell._hooks is not None else iter(())
+    return getattr(cell._cell_hooks, name).firing(latest) if cell._cell_hooks is not None else iter(())
 
 
 def _checked(

@@ -209,9 +209,9 @@ class Hooked(Protocol):
     """The attributes of a Cell that the code for hooks uses (a Protocol, so that it need not import Cell)."""
 
     @property
-    def title(self) -> str: ...
+    def _cell_title(self) -> str: ...
     @property
-    def _hooks(self) -> CellHooks | None: ...
+    def _cell_hooks(self) -> CellHooks | None: ...
 
 
 class Slots(NamedTuple):
@@ -228,7 +228,7 @@ class Slots(NamedTuple):
     @staticmethod
     def of(cell: Hooked) -> Slots:
         """Return which kinds of hooks a cell has now."""
-        hooks = cell._hooks
+        hooks = cell._cell_hooks
         return _EMPTY if hooks is None else Slots(*(bool(getattr(hooks, name)) for name in Slots._fields))
 
 
@@ -328,4 +328,4 @@ def _name(hook_fn: Any) -> str:
 
 def subject_of(cell: Hooked) -> str:
     """Return a description of a cell for messages, such as `cell 'fc1' (Dense)`."""
-    return f"cell '{cell.title}' ({type(cell).__name__})"
+    return f"cell '{cell._cell_title}' ({type(cell).__name__})"

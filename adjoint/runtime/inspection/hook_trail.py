@@ -180,9 +180,9 @@ class _Watched:
     def search(self) -> None:
         """Find the lists of hooks of the network's Cells and Parameters, and the hooks in them."""
         for path, cell in self.net.cells_and_names():
-            if cell._hooks is not None:
+            if cell._cell_hooks is not None:
                 for slot in Slots._fields:
-                    self.add(getattr(cell._hooks, slot), _KINDS[slot], path, cell)
+                    self.add(getattr(cell._cell_hooks, slot), _KINDS[slot], path, cell)
         for path, parameter in self.net.parameters_and_names():
             if parameter._hooks is not None:
                 self.add(parameter._hooks.functions, _TENSOR, path, parameter)
@@ -211,7 +211,7 @@ class _Watched:
     def mark(self, owner: Any) -> None:
         """Register a forward pre hook on a Cell that has hooks, to see whether it is called."""
         if isinstance(owner, Cell) and id(owner) not in self.marks:
-            self.marks[id(owner)] = register(owner._slots().forward_pre, _Mark(self.enter), prepend=True)
+            self.marks[id(owner)] = register(owner._cell_slots().forward_pre, _Mark(self.enter), prepend=True)
 
     def enter(self, cell: Cell) -> None:
         outside = not state.no_grad

@@ -274,8 +274,9 @@ def _origin(launched: Observation) -> tuple[str, str]:
         return "backward", cell
     parts = progress(() if within is None else within.training).parts
     optimizers = [owner for reference, _ in parts if (owner := reference()) is not None]
-    if optimizers and (cell in [owner.title for owner in optimizers if hasattr(owner, "title")] or (not cell and _runs(optimizers))):
-        return "optimiser", cell or optimizers[0].title
+    titles = [owner._cell_title for owner in optimizers if hasattr(owner, "_cell_title")]
+    if optimizers and (cell in titles or (not cell and _runs(optimizers))):
+        return "optimiser", cell or optimizers[0]._cell_title
     return "forward", cell
 
 

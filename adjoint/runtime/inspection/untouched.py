@@ -119,7 +119,7 @@ def slots(each: Any) -> list[tuple[str, Any]]:
 
 def title_of(cell: Any) -> str:
     """Return the title of a Cell: its path, or the name of its class; the latter also if its `__init__` did not come so far."""
-    found = dict(entries(attributes(cell) or {})).get("title")
+    found = dict(entries(attributes(cell) or {})).get("_cell_title")
     return found if type(found) is str else name_of(type(cell))
 
 

@@ -125,7 +125,7 @@ class _States:
                 callback.load_state_dict(state[name])
 
 
-_NO_SETTINGS = {"training", "requires_grad", "title"}
+_NO_SETTINGS = {"training", "requires_grad"}
 """Attributes of every cell that do not describe an optimiser."""
 
 

@@ -147,9 +147,9 @@ def test_the_block_leaves_nothing_behind() -> None:
         y = X * 2
         y.register_hook(look)
         assert y.hooks() == [look]
-    assert not net._slots().forward_pre and pickle.loads(pickle.dumps(net))._slots().backward
+    assert not net._cell_slots().forward_pre and pickle.loads(pickle.dumps(net))._cell_slots().backward
     handle.remove()
-    assert not net._slots().backward and not net._slots().backward.places
+    assert not net._cell_slots().backward and not net._cell_slots().backward.places
 
 
 def test_an_error_of_a_hook_names_it() -> None:

@@ -140,7 +140,7 @@ class BoundGraph:
 
         Then forward hooks may have been added that must run at the end of its call, and for which the graph has no nodes.
         """
-        return any(cell is None or cell._hooks for cell in [reference() for reference in self.around])
+        return any(cell is None or cell._cell_hooks for cell in [reference() for reference in self.around])
 
     def alive(self) -> list[Any]:
         """Return the objects that must be kept alive while the graph runs, since the user's hooks may replace them in the middle.
@@ -174,10 +174,10 @@ class BoundGraph:
         """
         host = self.lowered.graph.hosts.get(symbol)
         cell: Cell | None = host.cell() if isinstance(host, HookCall) else None
-        if cell is None or cell._hooks is None:
+        if cell is None or cell._cell_hooks is None:
             return Why(HOOK_CHANGES, "a forward hook")
         kinds = [kind for kind in (*BEFORE_CONSTRUCT, *AFTER_CONSTRUCT) if isinstance(kind, ForwardKind)]
-        found = [described(function) for kind in kinds for function in cell._hooks.functions(kind.slot)]
+        found = [described(function) for kind in kinds for function in cell._cell_hooks.functions(kind.slot)]
         of = f"of {subject_of(cell)}"
         return Why(HOOK_CHANGES, f"the forward hook {found[0]} {of}" if len(found) == 1 else f"one of the {len(found)} forward hooks {of}")
 

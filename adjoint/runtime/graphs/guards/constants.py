@@ -218,7 +218,7 @@ def described(value: Any, depth: int = 0) -> str:
     if issubclass(kind, Tensor):
         return f"Tensor {value.type}"
     if issubclass(kind, Cell):
-        return subject_of(value) if "title" in value.__dict__ else kind.__name__
+        return subject_of(value) if "_cell_title" in value.__dict__ else kind.__name__
     if issubclass(kind, type):
         return f"class {value.__qualname__}"
     if kind is types.ModuleType:

@@ -82,7 +82,7 @@ class Disturbances:
     def _has_changed(self, place: Held) -> bool:
         holder: Any = place.holder()
         if isinstance(place, HookSlots):
-            hooks = None if holder is None else holder._hooks
+            hooks = None if holder is None else holder._cell_hooks
             return hooks is not None and any(id(getattr(hooks, slot)) in self._changed for slot in Slots._fields)
         names = self._names(holder)
         if isinstance(place, CellState):
@@ -133,8 +133,9 @@ def seen_parts(place: Place, value: Any, is_own: bool) -> tuple[Sequence[Place],
     if not isinstance(place, Attribute):
         return [place], {place.address(): found}
     holder = place.holder()
-    if not isinstance(holder, Cell) or not place.parts():
-        return place.parts(), {place.address(): found}
+    parts = place.parts()
+    if not isinstance(holder, Cell) or not parts or parts[0] is place:  # the last: of a slot or property, which is compared as it was read
+        return parts, {place.address(): found}
     own = OwnAttribute(place.held, place.name, place.label)
     if is_own:
         return [own], {own.address(): found}

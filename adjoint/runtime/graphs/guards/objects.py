@@ -222,8 +222,8 @@ class CellState(_Whole):
         return "" if list(before) == list(attributes) else f"the attributes of {self.label} have another order"
 
 
-_NOT_READ = frozenset({"_hooks", "_watched", "_called", "_direct", "_auto_prefix", "_param_prefix", "_phase", "_whole",
-                       "_substitutes", "_is_hooked_itself"})
+_NOT_READ = frozenset({"_cell_hooks", "_cell_watched", "_cell_called", "_cell_direct", "_auto_prefix", "_param_prefix", "_phase", "_whole",
+                       "_cell_substitutes", "_cell_is_hooked_itself"})
 """Attributes of a cell that `construct` does not depend on; hooks have guards of their own."""
 
 
@@ -261,7 +261,7 @@ class HookSlots(Held):
         cell = self.held()
         if cell is None:
             return GONE
-        hooks = cell._hooks
+        hooks = cell._cell_hooks
         return () if hooks is None else tuple([slot for slot in Slots._fields if getattr(hooks, slot)])
 
     def watch(self, value: Any) -> Watch:

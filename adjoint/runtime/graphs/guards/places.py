@@ -50,7 +50,7 @@ def named(holder: Any) -> str:
     """Return the name by which messages refer to an object that a graph reads from: of a cell its title, of a module its name."""
     match holder:
         case Cell():
-            return str(holder.__dict__.get("title") or type(holder).__name__)
+            return str(holder.__dict__.get("_cell_title") or type(holder).__name__)
         case Parameter():
             return holder.name
         case types.ModuleType():

@@ -101,7 +101,7 @@ class LoweredCall:
 
     def _hooks(self, kind: ForwardKind, cell: Cell, *values: Any) -> Any:
         text = _hooks_text(cell, kind.slot)
-        return self._calls.hooks.run((self._ordinal, kind.slot), cell.title, text, self._reference, kind.fire, values)
+        return self._calls.hooks.run((self._ordinal, kind.slot), cell._cell_title, text, self._reference, kind.fire, values)
 
     def failed(self, cell: Cell, given: CallArguments, raised: Exception) -> None:
         """Do nothing after construct has raised.
@@ -113,7 +113,7 @@ class LoweredCall:
         tensors = top_level(output)
         if state.no_grad or not tensors:
             return output
-        symbol = self._symbols.host(f"{cell.title}.{kind.mark}", GradientSlot(self._reference, kind), _hooks_text(cell, kind.slot))
+        symbol = self._symbols.host(f"{cell._cell_title}.{kind.mark}", GradientSlot(self._reference, kind), _hooks_text(cell, kind.slot))
         outside = self._values.tensors(self._regions.add(Outputs(symbol), self._values.atoms(tensors)).results)
         for x, behind in zip(tensors, outside, strict=True):
             self._aliases.may_be(behind, x)
@@ -128,22 +128,23 @@ class LoweredCall:
         given  the arguments of the call, as (positional, keyword)
         """
         self._read(cell)
-        if cell._packing is not None:
-            self._calls.packing(cell._packing)
+        if cell._cell_packing is not None:
+            self._calls.packing(cell._cell_packing)
         self._mark(BEFORE_CONSTRUCT)
         loc, ruled = self._regions.loc, cell.bprop is not None
         entering = inputs(*given, ruled, DYNAMIC)
         operands = self._values.atoms(entering)
         inside = self._inside(cell, given, entering, operands)
         hooked = self._slots.backward and not state.no_grad
-        symbol = self._symbols.host(cell.title, CellReference(self._reference), _hooks_text(cell, "backward")) if hooked else ""
+        symbol = self._symbols.host(cell._cell_title, CellReference(self._reference), _hooks_text(cell, "backward")) if hooked else ""
         if ruled and not inside.ends and (inside.written or inside.changed):
             raise errors.UNSUPPORTED.at(loc, f"{type(cell).__name__} has a `bprop`, and writes its argument in place",
                                         help="let it write into a copy, `x = x.copy()`, and return that")
         rule = ""
         if ruled and not state.no_grad:
-            rule = self._symbols.host(f"{cell.title}.bprop", CellReference(self._reference), described(cell.bprop))
-        node = self._regions.add(CellOp(cell.title, symbol, rule, len(inside.written)), operands, [inside.region], _hint(cell.title))
+            rule = self._symbols.host(f"{cell._cell_title}.bprop", CellReference(self._reference), described(cell.bprop))
+        op = CellOp(cell._cell_title, symbol, rule, len(inside.written))
+        node = self._regions.add(op, operands, [inside.region], _hint(op.title))
         self._mark(AFTER_CONSTRUCT)
         crossing = [*inside.results, *(x for x, _ in inside.written)]
         outside = [x.renamed(made.atom) if isinstance(x, GraphParameter) else made
@@ -173,7 +174,7 @@ class LoweredCall:
         if self._calls.objects.is_library(type(cell).construct):
             self._calls.guards.of_cell(cell)
         self._calls.guards.of_outcome(type, (cell,))
-        for name in ("construct", "bprop", "_compute", "_result", "keeps_parameters", "_packing", "_parameter_hook"):
+        for name in ("construct", "bprop", "_cell_compute", "_cell_result", "keeps_parameters", "_cell_packing", "_cell_parameter_hook"):
             self._calls.guards.of_attribute(cell, name)
 
     def _inside(self, cell: Cell, given: CallArguments, entering: Sequence[Any], operands: list[Atom]) -> _Inside:
@@ -186,10 +187,10 @@ class LoweredCall:
         regions, slots, ruled = self._regions, self._slots, cell.bprop is not None
         loc, around, ends, output, changed = regions.loc, regions.within, False, None, False
         params, uses = regions.params_like(operands), self._symbols.uses(entering)
-        hosts, always = self._calls.hosts, cell._hooks is not None and cell._hooks.always_called
+        hosts, always = self._calls.hosts, cell._cell_hooks is not None and cell._cell_hooks.always_called
         regions.open()
         regions.at_boundary()
-        regions.within = Within(cell.title, around.finite_ok, around.training)
+        regions.within = Within(cell._cell_title, around.finite_ok, around.training)
         hosts.always += always
         if not self._calls.frontend.depth and regions.depth == 2 \
                 and not (ruled or slots.backward or any(getattr(slots, kind.slot) for kind in AFTER_CONSTRUCT)):
@@ -200,7 +201,7 @@ class LoweredCall:
                 args, kwargs = call_with(*given, inner, ruled, DYNAMIC)
                 held = held_by(args, kwargs)
                 try:
-                    output = self._with_substitutes(cell, args, kwargs) if cell._substitutes else self._run(cell, args, kwargs)
+                    output = self._with_substitutes(cell, args, kwargs) if cell._cell_substitutes else self._run(cell, args, kwargs)
                 except (CompileError, Unreachable):
                     raise
                 except Exception as mistake:
@@ -225,7 +226,7 @@ class LoweredCall:
 
     def _with_substitutes(self, cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run construct with what hooks on Parameters return, and casts, in the place of Parameters."""
-        if cell._parameter_hook is not None:
+        if cell._cell_parameter_hook is not None:
             for parameter in cell._params.values():
                 self._calls.guards.of_attribute(parameter, "forward_hook")
         return with_substitutes(cell, lambda *args, **kwargs: self._run(cell, args, kwargs), args, kwargs,
@@ -277,8 +278,8 @@ class _Inside(NamedTuple):
 
 
 def _hooks_text(cell: Cell, slot: str) -> str:
-    assert cell._hooks is not None
-    return ", ".join(map(described, cell._hooks.functions(slot)))
+    assert cell._cell_hooks is not None
+    return ", ".join(map(described, cell._cell_hooks.functions(slot)))
 
 
 def _hint(title: str) -> str:

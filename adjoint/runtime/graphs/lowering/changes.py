@@ -87,5 +87,5 @@ class CellsPlace:
         epoch.move(self.holder)
 
 
-_OF_CALLS = frozenset({"_watched", "_called", "_direct"})
+_OF_CALLS = frozenset({"_cell_watched", "_cell_called", "_cell_direct"})
 """Attributes in which cells keep internal notes about their calls."""

@@ -160,7 +160,7 @@ class Symbols:
             raise errors.SAME_NAME.at(
                 self._regions.loc,
                 f"the value {x!r} , its name '{x.name}' already exists. Please set a unique name for the parameter.",
-                help=f"name all by their paths of attributes, with `check_names_and_refresh_name()` of the {net.title}")
+                help=f"name all by their paths of attributes, with `check_names_and_refresh_name()` of the {net._cell_title}")
         return x.name
 
     def _fresh(self, name: str) -> str:

@@ -64,7 +64,7 @@ class AtOnce:
             return None
         for reference in self._references:
             cell = reference()
-            if cell is None or cell._hooks:
+            if cell is None or cell._cell_hooks:
                 return None
         if not self._one_call.is_possible(run) or any(x.type is not type_ for x, type_ in self._fitting):
             return None
@@ -179,7 +179,7 @@ class _Flattening:
         if known.numbers or known.results or not known.recorded:
             raise _NotStraight
         self._cells.append(known)
-        self._cross(operands, known.cell.title, site)
+        self._cross(operands, known.cell._cell_title, site)
         before = len(self._builder.nodes)
         self._nodes(body.nodes, site)
         results = self._atoms(body.results)

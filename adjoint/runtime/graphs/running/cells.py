@@ -50,7 +50,7 @@ def _step(bound: Bound, site: CellSite, cell: GraphCell) -> Step:
 
     def step(values: list[Any], run: Run) -> None:
         owner = reference() or site.cell
-        if not owner._hooks and run.tape is None and run.plain:
+        if not owner._cell_hooks and run.tape is None and run.plain:
             for operand, param in entries:
                 values[param] = values[operand]
             block.run(values, run)
@@ -107,7 +107,7 @@ class GraphCell:
         tensors  the operands of the node: the tensors among the cell's arguments
         """
         given = tensors, values, run
-        made, _, _ = call(self, cell, self.late, given) if cell._hooks else self.construct(cell, given)
+        made, _, _ = call(self, cell, self.late, given) if cell._cell_hooks else self.construct(cell, given)
         return [*made, *[values[i] for i in self.residuals]]
 
     # -- the region -------------------------------------------------------------------------------------------------------
@@ -237,17 +237,17 @@ class GraphCell:
             self._always(cell, given[0])
 
     def _always(self, cell: Cell, tensors: Sequence[Tensor]) -> None:
-        if cell._hooks is not None and cell._hooks.forward:
+        if cell._cell_hooks is not None and cell._cell_hooks.forward:
             called_at(self.recorded_at, fire_always, cell, self.site.arguments(tensors))
 
     def _has_rule(self, cell: Cell) -> bool:
         return cell.bprop is not None
 
     def _is_hooked(self, cell: Cell) -> bool:
-        return bool(cell._hooks)
+        return bool(cell._cell_hooks)
 
     def _has_hooks(self, cell: Cell, slot: str) -> bool:
-        return cell._hooks is not None and bool(getattr(cell._hooks, slot))
+        return cell._cell_hooks is not None and bool(getattr(cell._cell_hooks, slot))
 
     @staticmethod
     def _keep(run: Run, slot: str, tensors: Sequence[Tensor]) -> None:

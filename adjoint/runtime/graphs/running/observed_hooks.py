@@ -79,7 +79,7 @@ class Beginning:
         """
         for reference in self._cells:
             cell = reference()
-            if cell is None or (cell._hooks is not None and cell._hooks.always_called):
+            if cell is None or (cell._cell_hooks is not None and cell._cell_hooks.always_called):
                 return True
         return False
 

@@ -94,7 +94,7 @@ def _fits(state: Mapping[str, Tensor], around: Sequence[Callable[[], Cell | None
                 return False
         for reference in around:
             cell = reference()
-            if cell is None or cell._hooks:
+            if cell is None or cell._cell_hooks:
                 return False
         return True
 

@@ -323,7 +323,7 @@ CELL_CHANGES: list[tuple[str, Callable[[Net], Any], str]] = [
     ("rate", lambda net: delattr(net, "rate"), "self.rate was 0.1, is absent"),
     ("extra", lambda net: setattr(net, "extra", 1), "self.extra was absent, is 1"),
     ("training", lambda net: net.set_train(), "self.training was False, is True"),
-    ("_compute", lambda net: net.to_float(ms.float16), "self._compute was None, is a DType"),
+    ("_cell_compute", lambda net: net.to_float(ms.float16), "self._cell_compute was None, is a DType"),
     ("dense", lambda net: setattr(net, "dense", nn.Dense(2, 2)), "self.dense was cell 'dense' (Dense), is another one"),
     ("act", lambda net: setattr(net, "act", None), "self.act was cell 'act' (ReLU), is None"),
     ("weight", lambda net: setattr(net, "weight", Parameter(Tensor([1.0]), name="weight")),
@@ -370,7 +370,7 @@ LIBRARY_CHANGES: list[tuple[Callable[[Any], Any], str]] = [
     (lambda cell: cell.set_train(), "Dense.training was False, is True"),
     (lambda cell: setattr(cell, "weight", Parameter(Tensor([1.0]))), "Dense._params was"),
     (lambda cell: setattr(cell, "bias", None), "Dense._params was"),
-    (lambda cell: cell.to_float(ms.float16), "Dense._compute was None, is a DType"),
+    (lambda cell: cell.to_float(ms.float16), "Dense._cell_compute was None, is a DType"),
     (lambda cell: setattr(cell, "sub", nn.ReLU()), "Dense._cells was"),
     (lambda cell: setattr(cell, "__class__", nn.Cell), "Dense was Dense, is Cell"),
 ]
@@ -661,3 +661,35 @@ def test_hooks_that_keep_what_they_see_in_layers_make_no_graph(gradient: bool, b
     expected, (made, _) = session(lambda function: function)[0], session(ms.jit)[1]
     assert made <= 2
     assert session(ms.jit)[0] == expected
+
+
+def test_an_attribute_in_a_slot_is_read_there() -> None:
+    # The cell's dict does not hold it: a guard that looked there found it gone, and the graph was made again after each change of any cell.
+    class Scaled(nn.Cell):
+        __slots__ = ("_factor", "_twice")
+
+        def __init__(self) -> None:
+            super().__init__()
+            self._factor, self._twice = 3.0, True
+
+        def construct(self, x: Tensor) -> Tensor:
+            y = x * self._factor
+            return y * 2 if self._twice else y
+
+    net, other = Scaled(), nn.Dense(2, 2)
+
+    @ms.jit
+    def step(x: Tensor) -> Tensor:
+        return net(x)
+
+    x = Tensor([1.0])
+    for _ in range(4):
+        assert step(x).tolist() == [6.0]
+        other.training = not other.training  # moves the epoch, once a graph has read it
+        other.requires_grad = not other.requires_grad
+        ms.jit(other)(Tensor([[1.0, 2.0]]))
+    assert len(ms.jit_stats(step).graphs) == 1
+    net._twice = False
+    assert step(x).tolist() == [3.0]
+    net._factor = 5.0
+    assert step(x).tolist() == [5.0]

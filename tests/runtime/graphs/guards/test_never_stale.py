@@ -943,7 +943,7 @@ def net_to_float() -> Iterator[Stage]:
     net.to_float(ms.float16)
     yield net, (X,)
     for _, below in net.cells_and_names():
-        below._compute = None
+        below._cell_compute = None
     yield net, (X,)
 
 

@@ -344,7 +344,7 @@ def test_a_hook_that_another_thread_is_just_registering() -> None:
         for moment in range(1, whole.moments, whole.moments // 40):
             net = Net(_of_times)
             net.times.register_forward_hook(hook.function).remove()
-            hooks = net.times._hooks
+            hooks = net.times._cell_hooks
             assert hooks is not None
             with Interrupted({moment: functools.partial(dict.__setitem__, hooks.forward, 0, hook)}):
                 assert float(net(X).asnumpy()[0, 0]) in (1.0, 3.0)
