@@ -676,20 +676,16 @@ def test_an_attribute_in_a_slot_is_read_there() -> None:
             y = x * self._factor
             return y * 2 if self._twice else y
 
-    net, other = Scaled(), nn.Dense(2, 2)
-
-    @ms.jit
-    def step(x: Tensor) -> Tensor:
-        return net(x)
-
-    x = Tensor([1.0])
-    for _ in range(4):
-        assert step(x).tolist() == [6.0]
-        other.training = not other.training  # moves the epoch, once a graph has read it
-        other.requires_grad = not other.requires_grad
-        ms.jit(other)(Tensor([[1.0, 2.0]]))
-    assert len(ms.jit_stats(step).graphs) == 1
-    net._twice = False
-    assert step(x).tolist() == [3.0]
-    net._factor = 5.0
-    assert step(x).tolist() == [5.0]
+    net, x = Scaled(), Tensor([1.0])
+    ms.set_context(mode=ms.GRAPH_MODE)
+    try:
+        for _ in range(4):
+            assert net(x).tolist() == [6.0]
+            epoch.move(nn.Dense(2, 2), "training")
+        assert len(ms.jit_stats(net).graphs) == 1
+        net._twice = False
+        assert net(x).tolist() == [3.0]
+        net._factor = 5.0
+        assert net(x).tolist() == [5.0]
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
