@@ -9,6 +9,7 @@ import math
 import operator
 import pickle
 import sys
+import threading
 import types
 import weakref
 from collections.abc import Callable, Iterator
@@ -676,7 +677,9 @@ def test_an_attribute_in_a_slot_is_read_there() -> None:
             y = x * self._factor
             return y * 2 if self._twice else y
 
-    net, x = Scaled(), Tensor([1.0])
+    net, x, done = Scaled(), Tensor([1.0]), threading.Event()
+    other = threading.Thread(target=done.wait)  # while others run, a graph keeps what it read first
+    other.start()
     ms.set_context(mode=ms.GRAPH_MODE)
     try:
         for _ in range(4):
@@ -689,3 +692,5 @@ def test_an_attribute_in_a_slot_is_read_there() -> None:
         assert net(x).tolist() == [5.0]
     finally:
         ms.set_context(mode=ms.PYNATIVE_MODE)
+        done.set()
+        other.join()
