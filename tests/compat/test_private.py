@@ -291,3 +291,22 @@ def test_relations_are_beside_the_checks() -> None:
     assert VALIDATOR.Validator.EQ == VALIDATOR.EQ and VALIDATOR.Validator.INC_LEFT == VALIDATOR.INC_LEFT
     with pytest.raises(ValueError, match="must be"):
         VALIDATOR.Validator.check("a", 2, "b", 3, VALIDATOR.Validator.EQ)
+
+
+def test_the_hooks_of_several_callbacks_are_methods() -> None:
+    callbacks, heard = importlib.import_module("mindspore.train.callback"), []
+
+    class Older(ms.Callback):
+        def step_end(self, run_context: Any) -> None:
+            heard.append("older")
+
+    class Newer(ms.Callback):
+        def on_train_step_end(self, run_context: Any) -> None:
+            heard.append("newer")
+
+    with callbacks._CallbackManager([Older(), Newer()]) as several:
+        several.step_end(callbacks.RunContext(callbacks._InternalCallbackParam()))
+        several.on_train_step_end(callbacks.RunContext(callbacks._InternalCallbackParam()))
+    assert heard == ["older", "older", "newer"]
+    with pytest.raises(AttributeError, match="no hook 'step'"):
+        several.step  # noqa: B018  # the mistake that is tested

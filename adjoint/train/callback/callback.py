@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from typing import Any, Self
 
@@ -178,6 +179,12 @@ class CallbackList:
         """Call one hook of each callback, `on_train_begin` for example."""
         for callback in self.callbacks:
             getattr(callback, hook)(run_context)
+
+    def __getattr__(self, name: str) -> Callable[[RunContext], None]:
+        """Return a hook of all callbacks: `callbacks.step_end(run_context)` is `callbacks.call("step_end", run_context)`."""
+        if name not in (*_HOOKS, *TRAIN_HOOKS, *EVAL_HOOKS):
+            raise AttributeError(f"Several callbacks have no hook {name!r}.", name=name, obj=self)
+        return functools.partial(self.call, name)
 
 
 def loss_of(outputs: Any) -> Any:
