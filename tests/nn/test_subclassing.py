@@ -115,3 +115,15 @@ def test_a_subclass_of_adam_takes_its_step_from_its_own_construct(settings: dict
         found.append([each.asnumpy() for each in (*net.get_parameters(), *optimizer.moment1, *optimizer.moment2, optimizer.beta1_power)])
     for plain, own in zip(*found, strict=True):
         assert np.array_equal(plain, own)
+
+
+def test_a_subclass_of_an_optimizer_maps_from_the_last_parameter_on() -> None:
+    class Down(nn.Optimizer):
+        def construct(self, gradients: Any) -> Any:
+            step = ops.partial(lambda rate, gradient, parameter: ops.assign(parameter, parameter - rate * gradient), self.get_lr())
+            return self.hyper_map_reverse(step, gradients, self._parameters), self.map_reverse(ops.neg, gradients)
+
+    net = nn.Dense(2, 2, "ones", "zeros")
+    made, negative = Down(0.5, net.trainable_params())((Tensor([[2.0, 0.0], [0.0, 4.0]]), Tensor([1.0, -1.0])))
+    assert [parameter.tolist() for parameter in net.get_parameters()] == [[[0.0, 1.0], [1.0, -1.0]], [-0.5, 0.5]]
+    assert made[1].tolist() == [-0.5, 0.5] and negative[1].tolist() == [-1.0, 1.0]

@@ -128,6 +128,7 @@ class Optimizer(Cell):
         self.dynamic_weight_decay = any(isinstance(group.weight_decay, Cell) for group in self._groups)
         # used by a subclass's `construct`, written as MindSpore's
         self.hyper_map, self.map_, self.assignadd = HyperMap(), Map(), effects.AssignAdd()
+        self.hyper_map_reverse, self.map_reverse = HyperMap(None, True), Map(None, True)
         self.global_step_increase_tensor = Tensor([1], I32)
         self.decay_flags = tuple(not (group.spares(p) or (grouped and group.weight_decay == 0))
                                  for p, group in zip(listed, self._group_of, strict=True))
