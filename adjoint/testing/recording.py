@@ -188,7 +188,7 @@ def _defined(host: Any) -> Loc:
     if isinstance(host, Rule):
         return line_of_def(_backward(host) or host.cell.bprop)
     if isinstance(host, CellCall):
-        hooks = host.cell._hooks
+        hooks = host.cell._cell_hooks
         functions = hooks.functions("backward" if host.kind is None else host.kind.slot) if hooks else []
     else:
         functions = [*host.firing()] if isinstance(host, TensorHooks) else [host]

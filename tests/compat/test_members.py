@@ -26,6 +26,7 @@ OTHER_KINDS = {"Tensor.type": "the type, which can be called"}
 """Members that are called in MindSpore and none of ours, or the other way round, with the reason."""
 OTHER_BASES = {
     "TensorType": "types of values are no dtypes here",
+    "Int": "a class for `isinstance`: all dtypes are of one class here",
     **dict.fromkeys(("dataset.NumpySlicesDataset", "dataset.PaddedDataset", "dataset.SVHNDataset", "dataset.OBSMindDataset"),
                     "it reads without a generator"),
     **dict.fromkeys(("mint.optim.Adam", "mint.optim.AdamW", "mint.optim.SGD"), "an optimiser of `nn`, whose step is fused"),
