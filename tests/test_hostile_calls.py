@@ -39,8 +39,8 @@ FUZZ = int(os.environ.get("ADJOINT_FUZZ", "0"))
 COUNT, TOGETHER = FUZZ or 1000, 50
 START = random.SystemRandom().randrange(2**40) if FUZZ else 0
 
-SECONDS = 30
-"""After which a call counts as one that does not end."""
+SECONDS = 120 if "-fsanitize" in os.environ.get("CC", "") else 30
+"""After which a call counts as one that does not end.  What sanitizers check takes long to compile."""
 
 TEXTS = [
     text for area in ("functions", "primitives", "layers", "methods") for text in good_calls.CALLS[area]
