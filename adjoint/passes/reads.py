@@ -29,7 +29,7 @@ def read_by_gradient(op: Op, types: tuple[Type, ...], active: tuple[bool, ...]) 
     node = Builder().emit_node(op, operands)
     wanted = [x for x, by in zip(operands, active, strict=True) if by]
     outputs: Sequence[Value] = [y for y in node.results if differentiable(y.type)]
-    if (op.cuts and op.cut(types)) or not wanted or not outputs:
+    if node.ends_gradients or not wanted or not outputs:
         return ()
     try:
         read = {*pullback("reads", [node], outputs, wanted, (True,) * len(outputs)).residuals}

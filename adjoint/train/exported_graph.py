@@ -12,8 +12,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-import numpy as np
-
 from adjoint.codegen.errors import NOT_STANDALONE
 from adjoint.codegen.standalone.hooks import HOOKS
 from adjoint.ir.build import Builder
@@ -26,6 +24,7 @@ from adjoint.passes.rebuild import Known, Rewriter, became
 from adjoint.runtime.graphs.graph import ContentsChange, HookCall, StateAccess
 from adjoint.runtime.graphs.guards.constants import described
 from adjoint.runtime.graphs.lowering.lowering import Lowered
+from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["ExportedGraph", "check_state", "stored_as_halves", "without_hooks"]
@@ -36,10 +35,9 @@ class ExportedGraph(Rewriter):
 
     lowered  the function as a graph, with what it was made from
     module  the IR
-    values  the tensors that symbols refer to, by symbol; of Python state, what it is now
+    values  the tensors that symbols refer to, by symbol; of Python state, what it is now; `check_state` adds what is only written
     keys    for each symbol what is equal for the same state in other graphs: the identity of a tensor, or the key of an attribute
     titles  for each symbol how the user calls it
-    unread  the symbols of Python state that it writes and does not read: their values are zeros here, which are not what it is now
 
     CompileError for state that has no fixed type, for forward hooks that replace values by others of another type, and for hooks of
     Parameters.
@@ -51,7 +49,6 @@ class ExportedGraph(Rewriter):
         self.values: dict[str, Tensor] = dict(graph.state)
         self.keys: dict[str, Any] = {symbol: id(tensor) for symbol, tensor in graph.state.items()}
         self.titles = {symbol: re.sub(r"^_(?=\d)", "", symbol) for symbol in graph.state}  # a layer of a list is called by its number
-        self.unread: set[str] = set()
         self._types: dict[str, TensorType] = dict(graph.module.params)
         self._symbols: dict[Any, list[str]] = {}
         functions = {name: replace(f, body=self.body(f.body)) for name, f in graph.module.functions.items()}
@@ -99,12 +96,10 @@ class ExportedGraph(Rewriter):
         if known is None:
             names = [title] if len(atoms) == 1 else [f"{title}.{place}" for place in range(len(atoms))]
             known = self._symbols[host.place] = [self._new(name) for name in names]
-            found: Sequence[Any] = host.run() if node.results else [None] * len(atoms)
-            for place, (symbol, atom, value) in enumerate(zip(known, atoms, found, strict=True)):
-                type_ = self._types[symbol] = tensor_type(atom)
-                if value is None:
-                    self.unread.add(symbol)
-                self.values[symbol] = value if value is not None else Tensor(np.zeros(type_.sizes, type_.dtype.compute.array), type_.dtype)
+            if node.results:
+                self.values.update(zip(known, host.run(), strict=True))
+            for place, (symbol, atom) in enumerate(zip(known, atoms, strict=True)):
+                self._types[symbol] = tensor_type(atom)
                 self.keys[symbol] = (host.place, place)
                 self.titles[symbol] = names[place]
         room, given = [self._types[symbol] for symbol in known], [x.type for x in atoms]
@@ -132,19 +127,19 @@ def _like(types: Sequence[Any]) -> str:
 
 
 def check_state(graphs: Sequence[ExportedGraph]) -> None:
-    """Check the Python state that the functions of a program share, and let those that only write some of it know its values.
+    """Check the Python state that the functions of a program share, and add to `values` what they write and do not read: what the others
+    read, or zeros where none reads it.
 
     CompileError if one takes for a constant what one of them changes, since C would keep the first value; ValueError for state that is of
     different types in two of them.
     """
     known: dict[Any, tuple[TensorType, Tensor]] = {}
     for graph in graphs:
-        known.update({graph.keys[symbol]: (graph.module.params[symbol], value) for symbol, value in graph.values.items()
-                      if symbol not in graph.unread})
+        known.update({graph.keys[symbol]: (graph.module.params[symbol], value) for symbol, value in graph.values.items()})
     for graph in graphs:
-        for symbol in graph.unread:
+        for symbol in [symbol for symbol in graph.keys if symbol not in graph.values]:
             type_ = graph.module.params[symbol]
-            room, value = known.setdefault(graph.keys[symbol], (type_, graph.values[symbol]))
+            room, value = known.setdefault(graph.keys[symbol], (type_, zeros(type_)))
             if room is not type_:
                 raise ValueError(f"For 'export', {graph.titles[symbol]!r} is {room} in one function and {type_} in another one: let all "
                                  "functions write the same kind of value, for which C has room.")
@@ -152,9 +147,9 @@ def check_state(graphs: Sequence[ExportedGraph]) -> None:
     changed = {address for graph in graphs for address in graph.lowered.begun.addresses()}
     for graph in graphs:
         for place, loc in graph.lowered.guards.constants_at(changed):
-            raise NOT_STANDALONE.at(
-                loc, f"`{place.label}`, {described(place.read())}, decides here what C computes, and a call changes it",
-                help=_AS_STATE.get(type(place.read()), _AS_STATE[None]))
+            value = place.read()
+            raise NOT_STANDALONE.at(loc, f"`{place.label}`, {described(value)}, decides here what C computes, and a call changes it",
+                                    help=_AS_STATE.get(type(value), _AS_STATE[None]))
 
 
 _AS_STATE: Final = {

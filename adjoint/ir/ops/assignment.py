@@ -117,7 +117,10 @@ class LinearSumAssignment(Op):
 
 
 def _assigned(cost: Array) -> list[int] | None:
-    """Return for each column its row, or -1; None if there is no assignment of a finite sum.  As in `assignment.h`."""
+    """Return the row of each column, -1 for a column without one; None if every assignment has an infinite sum.
+
+    The steps are those of `assignment.h`.
+    """
     rows, columns = cost.shape
     if not np.all(cost > -math.inf):
         return None

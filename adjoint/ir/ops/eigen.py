@@ -158,8 +158,8 @@ class Eigenvalues(_General):
 class Eigen(_General):
     """The eigenvalues of the matrices in the last two axes, and their eigenvectors as columns: x V = V diag(values).
 
-    As `eigenvalues`; each vector has length 1, and its element of the largest size is positive, the first of equal ones.  Vectors of
-    equal eigenvalues may be equal, but for rounding, where there are no independent ones.
+    As `eigenvalues`; each vector has length 1, and its element of the largest size is positive, the first of equal ones.  A
+    matrix may have fewer independent vectors than columns: vectors of equal eigenvalues are then equal, up to rounding.
 
     x         T[s, n, n], T a floating point or complex type; computed in complex128, of real matrices in float64
     result    C[s, n] and C[s, n, n], C the complex type with the parts of T, Complex64 of two-byte floats

@@ -494,8 +494,9 @@ class Cofactor(SquareMatrices):
     x         T[s, n, n], T a floating point or complex type; computed in float64 or complex128
     result    T[s, n, n]: element i, j is (-1)^(i + j) times the determinant of x without row i and column j
     gradient  conj(det(U)) det(V) U (diag(p @ diag(y)) - p * y^T) V^H with x = U diag(s) V^H, y = U^T ct conj(V) and p[i, j] the product
-              of all s but number i and j, 0 for i = j; there is no division.  Its own gradient goes through svd, and is not finite where
-              singular values are equal.  Of complex matrices s is the conjugate diagonal of U^H x V: at 0 it changes into complex numbers
+              of all s without s[i] and s[j], so that nothing is divided by a singular value of 0; p[i, i] = 0.  The gradient of this
+              gradient goes through svd, and is not finite where singular values are equal.  Of complex matrices s is the conjugate
+              diagonal of U^H x V: at 0 it changes into complex numbers
     errors    TypeError: neither floating point nor complex; ValueError: not square matrices
     """
 

@@ -592,7 +592,7 @@ def _u_cotangent(b: Builder, u: Atom, v: Atom, u_ct: Any, v_ct: Any) -> Any:
 
 
 def gauge_of_columns(b: Builder, columns: Atom, given: Sequence[tuple[Atom, Atom]]) -> Atom:
-    """Return what the cotangent of complex columns receives since each is turned so that its largest element is positive.
+    """Return what is added to the cotangent of complex columns, because each column is turned until its largest element is positive.
 
     given  what is turned, the columns and those of other matrices with them, each with its cotangent
 

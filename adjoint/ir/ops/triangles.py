@@ -40,7 +40,7 @@ class LuFactor(Op):
     """The triangles L and U of matrices whose rows are exchanged so that each pivot is the largest of its column: a = P L U.
 
     The largest is that by absolute value, of complex numbers by the sum of those of the parts, and the first of equal ones, as in LAPACK's
-    `getrf`.  Below a pivot of 0 elements are 0: the matrix is singular, which is no error.
+    `getrf`.  A singular matrix is no error: it has a pivot of 0, with zeros below it.
 
     a         T[s, m, n], T a floating point or complex type; computed in float64 or complex128
     result    T[s, m, n], U and below its diagonal L, whose own diagonal is of ones; and i32[s, min(m, n)], the row that each was exchanged

@@ -59,8 +59,8 @@ class Adam(Optimizer):
 
     def step(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor, weight_decay: Tensor) -> None:
         dtype = parameter.dtype.compute
-        states = (self.moment1[index], self.moment2[index], *((self.vhat[index],) if self.use_amsgrad else ()))
-        self._updated((parameter, *states), gradient, learning_rate, self.beta1_power, self.beta2_power, weight_decay, self._scale(dtype))
+        states = (parameter, self.moment1[index], self.moment2[index])
+        self._updated(index, states, gradient, learning_rate, self.beta1_power, self.beta2_power, weight_decay, self._scale(dtype))
 
     def _apply_adam(
         self, params: Sequence[Parameter], beta1_power: Tensor, beta2_power: Tensor, moment1: Sequence[Parameter],
@@ -73,18 +73,22 @@ class Adam(Optimizer):
         rates = lr if isinstance(lr, (tuple, list)) else (lr,) * len(params)
         for index, (parameter, rate, gradient) in enumerate(zip(params, rates, gradients, strict=True)):
             dtype = parameter.dtype.compute
-            states = (moment1[index], moment2[index], *((self.vhat[index],) if self.use_amsgrad else ()))
-            self._updated((parameter, *states), gradient, as_dtype(rate, dtype), beta1_power, beta2_power, constant(0.0, dtype),
-                          constant(1.0, dtype))
+            self._updated(index, (parameter, moment1[index], moment2[index]), gradient, as_dtype(rate, dtype), beta1_power, beta2_power,
+                          constant(0.0, dtype), constant(1.0, dtype))
         return (True,) * len(params)
 
     def _updated(
-        self, states: tuple[Parameter, ...], gradient: Tensor, learning_rate: Tensor, beta1_power: Tensor, beta2_power: Tensor,
+        self, index: int, states: tuple[Parameter, ...], gradient: Tensor, learning_rate: Tensor, beta1_power: Tensor, beta2_power: Tensor,
         weight_decay: Tensor, scale: Tensor,
     ) -> None:
-        """Update a parameter and its moments, which follow it in `states`."""
+        """Update a parameter and its moments, which follow it in `states`.
+
+        index  that of the parameter among all, by which `vhat` is found
+        """
         dtype = states[0].dtype.compute
-        op = made(AmsgradUpdate) if self.use_amsgrad else made(AdamUpdate, self.use_nesterov)
+        op = made(AdamUpdate, self.use_nesterov)
+        if self.use_amsgrad:
+            op, states = made(AmsgradUpdate), (*states, self.vhat[index])
         update(op, states, *states, gradient, learning_rate,
                constant(self.beta1, dtype), constant(self.beta2, dtype), constant(self.eps, dtype), as_dtype(beta1_power, dtype),
                as_dtype(beta2_power, dtype), weight_decay, scale)
