@@ -199,7 +199,7 @@ A literal is not a scalar, or its value is not one of its dtype.
 """)
 
 TRACE_MISUSED = _mistake("E128", "misused trace", """
-Only `record` returns a value of type `trace<..>`, and only `pull!` uses it, in the same region or inside of it. It cannot be an
+Only `record` returns a value of type `trace<..>`, and only `pull!` and `along!` use it, in the same region or inside of it. It cannot be an
 argument or result of a function, be yielded by a region, be carried by a loop, or be put into a stack or tuple.
 
     y: f32, t: trace<f32 -> f32[3]> = record of=1 carry (x: f32[3] = a) { ... }

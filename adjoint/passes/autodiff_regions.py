@@ -31,7 +31,7 @@ from typing import NoReturn
 from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal, Node, Region, Value, free_of, free_values, walk
-from adjoint.ir.ops.control import Call, Cell, For, If, Pull, While, known_rounds
+from adjoint.ir.ops.control import Along, Call, Cell, For, If, Pull, While, known_rounds
 from adjoint.ir.ops.host import Bprop, CellCallback
 from adjoint.ir.ops.stack import Pop
 from adjoint.ir.ops.state import Read
@@ -529,13 +529,13 @@ def _pull_call(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None],
     sweep.decide(cotangents, pull)
 
 
-def _refuse_pull(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None], pending: Sequence[Counts]) -> NoReturn:
-    why = "this trace comes from outside of the function: `record` and `pull!` must be in the same function"
+def _refuse(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None], pending: Sequence[Counts]) -> NoReturn:
+    why = f"this trace comes from outside of the function: `record` and `{node.op.name}` must be in the same function"
     raise errors.NoGradient.of(errors.NO_GRADIENT, node.loc, why)
 
 
 RULES = RegionRules(
-    pull={If: _pull_if, For: _pull_loop, While: _pull_loop, Cell: _pull_cell, Call: _pull_call, Pull: _refuse_pull},
+    pull={If: _pull_if, For: _pull_loop, While: _pull_loop, Cell: _pull_cell, Call: _pull_call, Pull: _refuse, Along: _refuse},
     fire={Branched: _fire_branched, Repeated: _fire_repeated, Times: _fire_times},
 )
 """The functions that differentiate nodes with regions and run the callbacks inside of them, by op; a `Sweep` is given this table."""

@@ -1,4 +1,4 @@
-"""Gradients inside of functions: `gradient`, `record`, `pull!` and `tangent` become the nodes that compute them.
+"""Gradients inside of functions: `gradient`, `record`, `pull!`, `along!` and `tangent` become the nodes that compute them.
 
     y, x' = gradient of=1 sens (s) carry (x = a) { R; yield u }
                                      x = identity(a)         a separate value: its cotangents are one sum, as in a cell
@@ -15,6 +15,8 @@
 
     y, y' = tangent of=1 with (s) carry (x = a) { R; yield u }
                                      x = identity(a); R with its tangents, see `forward`
+
+    y' = along!(t, s)                 R once more, with its tangents; what R has drawn is not drawn again
 
     for .. { x' = pull!(t, s) }      each round needs the stacks that loops of R have filled: these loops are run again there
 
@@ -33,8 +35,9 @@ from adjoint.foundation.diagnostics import Derived
 from adjoint.foundation.made import count
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, free_values, walk
-from adjoint.ir.op import Effect
-from adjoint.ir.ops.control import Batch, Cell, Differentiated, For, Gradient, Pull, Record, Tangent, While
+from adjoint.ir.op import Effect, Op
+from adjoint.ir.ops.check import Check
+from adjoint.ir.ops.control import Along, Batch, Cell, Differentiated, For, Gradient, Pull, Record, Tangent, While
 from adjoint.ir.ops.conversion import Identity
 from adjoint.ir.ops.host import Apply, GradientHost
 from adjoint.ir.ops.random import Draw
@@ -62,8 +65,8 @@ def has_gradients(function: Function) -> bool:
 
 
 def expanded(function: Function, module: Module) -> Function:
-    """Return a function in which nodes that compute the gradients replace its `gradient`, `record`, `pull!` and `tangent` nodes (see the
-    module), and nodes that compute all examples its `batch` nodes.  Calls inside of these are inlined.
+    """Return a function in which nodes that compute the derivatives replace its `gradient`, `record`, `pull!`, `along!` and `tangent` nodes
+    (see the module), and nodes that compute all examples its `batch` nodes.  Calls inside of these are inlined.
 
     A function without such nodes is returned itself.
     """
@@ -110,19 +113,24 @@ def forward_and_adjoint(
 
 
 @dataclass(frozen=True)
-class _Adjoint:
-    """The nodes that replace one `pull!` (the node that asks for the gradients of a recorded region).
+class _Derivative:
+    """The nodes that replace one `pull!` or `along!` (a node that asks for derivatives of a recorded region).
 
-    seeds      placeholders for the cotangents that the `pull!` is given
-    nodes      the nodes that compute the gradients
-    gradients  the gradients, in the order of the results of the `pull!`
-    again      forward nodes that run once more before `nodes`, to fill the stacks from which these pop; empty outside of loops
+    seeds    placeholders for the cotangents or tangents that it is given
+    nodes    the nodes that compute the derivatives
+    results  the derivatives, in the order of its results
+    again    forward nodes that run once more before `nodes`, to fill the stacks from which these pop; empty outside of loops
     """
 
     seeds: Sequence[Value]
     nodes: Sequence[Node]
-    gradients: Sequence[Atom]
+    results: Sequence[Atom]
     again: Sequence[Node] = ()
+
+
+_Recorded = tuple[Region, list[Node], list[_Derivative]]
+"""What replaces a `record` node: its region, the nodes of it with the results that gradients need, and what replaces each use of the trace.
+"""
 
 
 class _CellsKept(Rewriter):
@@ -147,7 +155,7 @@ class _CellsKept(Rewriter):
 
 
 class _Expander(_CellsKept):
-    """Copies a function, and replaces each `gradient`, `record` and `pull!` by nodes that compute the gradients.
+    """Copies a function, and replaces each `gradient`, `record`, `pull!` and `along!` by nodes that compute the derivatives.
 
     function  the function
     module    the module with the functions that it calls
@@ -159,29 +167,34 @@ class _Expander(_CellsKept):
         self._function, self._module = function, module
         self._expands = not batches
         """False where gradients stay."""
-        self._pulled_at_once = {inner.operands[0] for node in walk(function.body) if isinstance(node.op, _AT_ONCE)
-                                for inner in walk(node.regions[0]) if isinstance(inner.op, Pull)}
+        self._used_at_once = {inner.operands[0] for node in walk(function.body) if isinstance(node.op, _AT_ONCE)
+                              for inner in walk(node.regions[0]) if isinstance(inner.op, (Along, Pull))}
         self._written = {node.op.symbol for f in module.functions.values() for node in walk(f.body) if isinstance(node.op, Write)}
-        self._pulls: dict[Atom, list[tuple[Node, bool]]] = {}
-        """For each trace (the last result of a `record` node): the `pull!` nodes that use it, each with True if it is in a loop without the
+        self._uses: dict[Atom, list[tuple[Node, bool]]] = {}
+        """For each trace (the last result of a `record` node): the nodes that use it, each with True if it is in a loop without the
         `record`.
         """
-        self._adjoints: dict[Atom, Iterator[_Adjoint]] = {}
+        self._derivatives: dict[Atom, tuple[_Derivative, ...]] = {}
+        """For each trace whose derivatives are expanded: what replaces the nodes that use it and are still to come, in program order."""
 
     def nodes(self, b: Builder, nodes: Sequence[Node], known: Known) -> None:
         for node in nodes:
             if isinstance(node.op, Record):
-                self._pulls[node.results[-1]] = list(_pulls(node.results[-1], nodes))
+                self._uses[node.results[-1]] = list(_uses(node.results[-1], nodes))
         super().nodes(b, nodes, known)
 
     def change(self, b: Builder, node: Node, known: Known) -> Sequence[Atom] | None:
         match node.op:
             case Gradient() as op if self._expands:
                 return self._gradient(b, node, op, known)
-            case Record() as op if self._expands or node.results[-1] in self._pulled_at_once:
-                return self._record(b, node, op, known)
-            case Pull() if node.operands[0] in self._adjoints:
-                return self._pull(b, node, known)
+            case Record() as op if self._expands:
+                return self._record(b, node, known, self._recorded(node, op))
+            case Record() as op if node.results[-1] in self._used_at_once:
+                # Hooks of its gradients are called along the path of a run, which takes them then.
+                recorded = self._recorded_without_hooks(node, op)
+                return None if recorded is None else self._record(b, node, known, recorded)
+            case Along() | Pull() if node.operands[0] in self._derivatives:
+                return self._derivative(b, node, known)
             case Batch():
                 return self._batch(b, node, known)
             case Tangent() as op:
@@ -203,55 +216,98 @@ class _Expander(_CellsKept):
         Rewriter().nodes(b, nodes, known)
         return [became(atom, known) for atom in results]
 
-    def _record(self, b: Builder, node: Node, op: Record, known: Known) -> Sequence[Atom]:
-        region, trace = self._inner(node), node.results[-1]
-        outputs, forward, adjoints = region.results[: op.of], list(region.nodes), list[_Adjoint]()
-        pulls = self._pulls.pop(trace)
-        for pull, _ in pulls:
-            adjoint = Builder(Derived("grad", (pull.loc,), subject=op.name))
-            seeds = _seeds(pull.operands[1:], outputs)
+    def _record(self, b: Builder, node: Node, known: Known, recorded: _Recorded) -> Sequence[Atom]:
+        """Append the nodes of a recorded region, and keep what replaces each use of its trace."""
+        region, forward, derivatives = recorded
+        used = set(free_values(forward, region.results))
+        used.update(value for made in derivatives for value in free_values([*made.again, *made.nodes], made.results))
+        self._enter(b, node, region, used, known)
+        Rewriter().nodes(b, forward, known)
+        trace = node.results[-1]
+        self._derivatives[trace] = tuple(derivatives)
+        return [*(became(atom, known) for atom in region.results), trace]
+
+    def _recorded(self, node: Node, op: Record) -> _Recorded:
+        """Return the region of a `record` node, its nodes with the results that gradients need, and what replaces each use of its trace."""
+        region = self._inner(node)
+        outputs, forward, derivatives = region.results[: op.of], list(region.nodes), list[_Derivative]()
+        uses = self._uses[node.results[-1]]
+        for use, _ in uses:
+            if isinstance(use.op, Along):
+                derivatives.append(self._along(use, op, region))
+                continue
+            adjoint = Builder(Derived("grad", (use.loc,), subject=op.name))
+            seeds = _seeds(use.operands[1:], outputs)
             cotangents = [self._seed(adjoint, y, seed) for y, seed in zip(outputs, seeds, strict=True)]
             # values that earlier adjoints use stay results of their nodes, which are extended once more
             forward, gradients = forward_and_adjoint(adjoint, forward, outputs, cotangents, _wanted(op, region), self._module)
-            adjoints.append(_Adjoint(seeds, living(adjoint.nodes, gradients, self._module), gradients))
-        for i, (pull, repeated) in enumerate(pulls):
-            if repeated:
-                adjoints[i] = replace(adjoints[i], again=self._again(pull, adjoints[i], forward))
-        used = set(free_values(forward, region.results))
-        used.update(value for made in adjoints for value in free_values([*made.again, *made.nodes], made.gradients))
-        self._enter(b, node, region, used, known)
-        Rewriter().nodes(b, forward, known)
-        self._adjoints[trace] = iter(adjoints)
-        return [*(became(atom, known) for atom in region.results), trace]
+            derivatives.append(_Derivative(seeds, living(adjoint.nodes, gradients, self._module), gradients))
+        for i, (use, repeated) in enumerate(uses):
+            if repeated and isinstance(use.op, Pull):
+                derivatives[i] = replace(derivatives[i], again=self._again(use, derivatives[i], forward))
+        return region, forward, derivatives
 
-    def _pull(self, b: Builder, node: Node, known: Known) -> Sequence[Atom]:
-        trace, *cotangents = node.operands
-        adjoint = next(self._adjoints[trace])
+    def _along(self, use: Node, op: Record, region: Region) -> _Derivative:
+        """Return what replaces a `along!`: the region once more, with its tangents."""
+        drawn = {node for node in region.nodes if isinstance(node.op, Draw)}  # the copy takes the numbers that have been drawn
+        once = next((node.op for node in walk(region) if node not in drawn and not self._may_repeat(node.op)), None)
+        if once is not None or op.by:
+            why = f"it would run a region again that contains `{once.name}`, which must run once" if once else \
+                f"the region is also recorded by @{op.by[0]}, a parameter: a tangent is of arguments only"
+            raise errors.NoGradient.of(errors.NO_DERIVATIVE, use.loc, why)
+        seeds = [Value(param.type, f"{param.hint}'") for param in region.params]
+        nodes, tangents = forward_mode.with_tangents(
+            region.nodes, region.results[: op.of], dict(zip(region.params, seeds, strict=True)), self._module)
+        return _Derivative(seeds, living(nodes, tangents, self._module), tangents)
+
+    def _recorded_without_hooks(self, node: Node, op: Record) -> _Recorded | None:
+        """Return the same as `_recorded`, None if a derivative calls hooks, or nodes cannot express it.
+
+        Nor can they replace forward hooks: one may end the graph before the use of the trace, and the one in which the call goes on begins
+        alike.
+        """
+        if any(isinstance(inner.op, Apply) for inner in walk(inlined_region(node.regions[0], self._module, self._function.symbol))):
+            return None
+        before = dict(self._derivatives)
+        try:
+            recorded = self._recorded(node, op)
+        except errors.NoGradient:
+            recorded = None
+        if recorded is not None:
+            _, forward, derivatives = recorded
+            if not _has_hooks([*forward, *(inner for made in derivatives for inner in made.nodes)]):
+                return recorded
+        self._derivatives = before
+        return None
+
+    def _derivative(self, b: Builder, node: Node, known: Known) -> Sequence[Atom]:
+        trace, *given = node.operands
+        made, *others = self._derivatives[trace]
+        self._derivatives[trace] = tuple(others)
         here = dict(known)
-        here.update((seed, became(atom, known)) for seed, atom in zip(adjoint.seeds, cotangents, strict=True))
-        if adjoint.again:
+        here.update((seed, became(atom, known)) for seed, atom in zip(made.seeds, given, strict=True))
+        if made.again:
             once_more = dict(known)
-            Rewriter().nodes(b, adjoint.again, once_more)
-            here.update((v, once_more[v]) for made in adjoint.again for v in made.results if isinstance(v.type, StackType))
-        Rewriter().nodes(b, adjoint.nodes, here)
-        return [became(atom, here) for atom in adjoint.gradients]
+            Rewriter().nodes(b, made.again, once_more)
+            here.update((v, once_more[v]) for each in made.again for v in each.results if isinstance(v.type, StackType))
+        (_CellsKept(self.cells) if isinstance(node.op, Along) else Rewriter()).nodes(b, made.nodes, here)
+        return [became(atom, here) for atom in made.results]
 
     def _batch(self, b: Builder, node: Node, known: Known) -> Sequence[Atom]:
         inlined = inlined_region(node.regions[0], self._module, self._function.symbol)
-        operands = [became(atom, known) for atom in node.operands]
+        operands, derivatives = [became(atom, known) for atom in node.operands], dict(self._derivatives)
         if self._expands or (not any(isinstance(inner.op, Apply) for inner in walk(inlined)) and order.names_apart(inlined)):
             try:
                 region = self._whole(b, inlined, known)
             except errors.NoGradient:
-                if self._expands or not any(isinstance(inner.op, Tangent) for inner in walk(inlined)):
+                if self._expands or not any(isinstance(inner.op, (Along, Pull, Tangent)) for inner in walk(inlined)):
                     raise
             else:
-                if self._expands or not any(isinstance(inner.op, GradientHost) for inner in walk(region)):
+                if self._expands or not _has_hooks(region.nodes):
                     return batched(b, region, operands, _CellsKept(self.cells))
-        # Hooks in a gradient belong to the `gradient` node until the graph runs: it stays, in a loop over the examples.  So does one whose
-        # sums must be taken along the path of each example, and a `tangent` of what has no derivative in forward mode.
-        if any(isinstance(inner.op, Pull) for inner in walk(inlined)):
-            raise errors.HOOKS_IN_BATCH.at(node.loc, "a pullback that calls hooks, or a `bprop`, is mapped over its cotangents")
+        # Hooks in a gradient belong to the `gradient` or `pull!` node until the graph runs: it stays, in a loop over the examples.  So does
+        # one whose sums must be taken along the path of each example, and a `tangent` of what has no derivative in forward mode.
+        self._derivatives = derivatives
         (region,) = self.regions(b, [inlined], dict(known))
         return batched(b, region, operands, _CellsKept(self.cells), together=False)
 
@@ -262,14 +318,16 @@ class _Expander(_CellsKept):
             (region,) = self.regions(b, [region], dict(known))
             if not order.sums_alike(Function("", region)):
                 return b.emit_node(op, operands, regions=[region]).results
-        whole = self._whole(b, region, known)
-        seeds = [Value(param.type, f"{param.hint}'") for param in whole.params]
+        derivatives = dict(self._derivatives)
         try:
+            whole = self._whole(b, region, known)
+            seeds = [Value(param.type, f"{param.hint}'") for param in whole.params]
             nodes, tangents = forward_mode.with_tangents(
                 whole.nodes, whole.results[: op.of], dict(zip(whole.params, seeds, strict=True)), self._module)
         except errors.NoGradient:
             if self._expands:
                 raise
+            self._derivatives = derivatives
             return b.emit_node(op, operands, regions=[region]).results
         results = [*whole.results, *tangents]
         nodes = living(nodes, results, self._module)
@@ -287,7 +345,7 @@ class _Expander(_CellsKept):
             self._expands = around
         return copy
 
-    def _again(self, pull: Node, adjoint: _Adjoint, forward: Sequence[Node]) -> list[Node]:
+    def _again(self, pull: Node, adjoint: _Derivative, forward: Sequence[Node]) -> list[Node]:
         """Return the forward nodes that must run once more before a `pull!` in a loop: its gradient pops stacks, which each round must find
         full.
 
@@ -297,25 +355,28 @@ class _Expander(_CellsKept):
 
         CompileError if one of these nodes may not run twice, since it writes state or calls Python.
         """
-        stacks = {v for v in free_values(adjoint.nodes, adjoint.gradients) if isinstance(v.type, StackType)}
+        stacks = {v for v in free_values(adjoint.nodes, adjoint.results) if isinstance(v.type, StackType)}
         makers = [node for node in forward if stacks.intersection(node.results)]
         empty = {atom for node in makers for atom in node.operands if isinstance(atom.type, StackType)}
         found = [node for node in forward if node in makers or (isinstance(node.op, Stack) and node.result in empty)]
         found = living(found, [*stacks], self._module)
         for node in walk(Region((), tuple(found), ())):
-            op = node.op
-            read = isinstance(op, Read) and op.symbol not in self._written
-            if op.effect is not Effect.PURE and not read:
-                label = f"it would run a loop again that contains `{op.name}`, which must run once"
+            if not self._may_repeat(node.op):
+                label = f"it would run a loop again that contains `{node.op.name}`, which must run once"
                 raise errors.NoGradient.of(errors.PULLED_IN_LOOP, pull.loc, label)
         return found
+
+    def _may_repeat(self, op: Op) -> bool:
+        """Return True for an op that does the same if it runs once more."""
+        return op.effect is Effect.PURE or isinstance(op, Check) or (isinstance(op, Read) and op.symbol not in self._written)
 
     def _inner(self, node: Node) -> Region:
         """Return the region of a `gradient` or `record` node after calls in it are inlined and gradients inside of it are expanded."""
         around, self._expands = self._expands, True
-        region = self.body(inlined_region(node.regions[0], self._module, self._function.symbol))
-        self._expands = around
-        return region
+        try:
+            return self.body(inlined_region(node.regions[0], self._module, self._function.symbol))
+        finally:
+            self._expands = around
 
     @staticmethod
     def _enter(b: Builder, node: Node, region: Region, used: set[Value], known: Known) -> None:
@@ -339,17 +400,22 @@ class _Expander(_CellsKept):
         return b.constant(1.0 if output.type.dtype.is_inexact else 1, output.type) if given is None else given
 
 
-def _pulls(trace: Value, nodes: Sequence[Node], repeated: bool = False) -> Iterator[tuple[Node, bool]]:
-    """Yield the `pull!` nodes that use a trace (what a `record` returns), in program order, each with True if it is in a loop among
-    `nodes`.
+def _has_hooks(nodes: Sequence[Node]) -> bool:
+    """Return True if nodes call hooks of gradients, or ask for a gradient that calls them."""
+    return any(isinstance(node.op, (Along, GradientHost, Pull)) for node in walk(Region((), tuple(nodes), ())))
+
+
+def _uses(trace: Value, nodes: Sequence[Node], repeated: bool = False) -> Iterator[tuple[Node, bool]]:
+    """Yield the `pull!` and `along!` nodes that use a trace (what a `record` returns), in program order, each with True if it is in a loop
+    among `nodes`.
 
     repeated  True if `nodes` are in a loop themselves
     """
     for node in nodes:
-        if isinstance(node.op, Pull) and node.operands[0] is trace:
+        if isinstance(node.op, (Along, Pull)) and node.operands[0] is trace:
             yield node, repeated
         for region in node.regions:
-            yield from _pulls(trace, region.nodes, repeated or isinstance(node.op, (For, While, Batch)))
+            yield from _uses(trace, region.nodes, repeated or isinstance(node.op, (For, While, Batch)))
 
 
 def _seeds(cotangents: Sequence[Atom], outputs: Sequence[Atom]) -> list[Value]:
@@ -372,7 +438,7 @@ class Differentiate(Pass):
     """The pass `differentiate`: replace each `gradient` node by its region and the nodes that compute the gradient, inner ones first.
 
     A `record` node (which runs a function for a later gradient) becomes its region, each `pull!` of it the nodes that compute the gradient,
-    a `tangent` node its region with the tangents.
+    each `along!` those that compute the tangents, a `tangent` node its region with the tangents.
     """
 
     name: ClassVar[str] = "differentiate"

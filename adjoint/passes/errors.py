@@ -9,7 +9,6 @@ from adjoint.ir.op import NotDifferentiable
 __all__ = [
     "ATTACHED_IN_TEST",
     "DRAWN_IN_BATCH",
-    "HOOKS_IN_BATCH",
     "LEAF_WRITTEN",
     "NOT_A_PIPELINE",
     "NO_DERIVATIVE",
@@ -151,15 +150,6 @@ A function that runs for each example of a batch draws random numbers in a branc
 Python. So the examples run one after the other, and each would draw other numbers, where `randomness="same"` asks for the same ones. Draw
 the numbers before the branch, ask for `randomness="different"`, or call `vmap` outside of a graph: there the numbers begin again for each
 example.
-""",
-)
-
-HOOKS_IN_BATCH = _mistake(
-    "E150",
-    "a pullback with hooks in a batch",
-    """
-A pullback is called for each row of a batch of cotangents, as `jacrev` does it, and it calls hooks or a `bprop` in Python. In a graph these
-belong to one gradient. Outside of a graph, `jacrev` calls the pullback for one row after the other: call it there.
 """,
 )
 

@@ -46,7 +46,7 @@ from adjoint.ir.ops.host import Attach, Hook, Outputs
 from adjoint.ir.ops.state import Read, Write
 from adjoint.passes.activity import Activity
 
-__all__ = ["calls_alike", "names_apart", "reads_survive", "sums_alike"]
+__all__ = ["calls_alike", "calls_python", "names_apart", "reads_survive", "sums_alike"]
 
 
 def sums_alike(function: Function) -> bool:
@@ -233,10 +233,11 @@ def _of_kernels(region: Region) -> bool:
 
     It is checked for control flow, since a call could not tell the two sides of an `if` or the rounds of a loop apart.
     """
-    return not any(_calls_python(node.op) for node in walk(region))
+    return not any(calls_python(node.op) for node in walk(region))
 
 
-def _calls_python(op: Op) -> bool:
+def calls_python(op: Op) -> bool:
+    """Return True for an op that calls Python, or whose gradient does; a draw of random numbers counts as one."""
     return _is_called_back(op) or (op.effect is Effect.HOST and not isinstance(op, (Cell, Check)))
 
 

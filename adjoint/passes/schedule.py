@@ -214,7 +214,7 @@ PARTS: Final = (
          "goes."),
     LoneStep(pushforward, "a recorded path (`runtime/gradients/assembly.py`): `jvp` in eager mode",
          "As `pullback`, in forward mode: the tangents read the values of the path."),
-    LoneStep(without_hooks, "a recorded path with a `bprop`, for `jvp`; the recorded function of a `linearize` in a graph",
+    LoneStep(without_hooks, "a recorded path with a `bprop`, for `jvp`; a function whose columns a graph asks for, before it is judged",
              "The gradient of a pullback is a derivative in forward mode, which calls no hooks on gradients."),
     LoneStep(forward_and_adjoint, "`adjoint explore --run` (`explorer/running.py`)",
              "It differentiates by all values in a function; the pass `grad` differentiates by arguments and parameters."),

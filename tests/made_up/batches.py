@@ -2,7 +2,8 @@
 
 A program is one of `control_flow`, whose Net may have a part with hooks of all kinds, and a hook on a gradient. It is asked for values,
 for the gradients of each example, and for the gradient of a batch. The loop runs in eager mode. The batch gives the same bits, and calls
-each hook with the same tensors in the same order.
+each hook with the same tensors in the same order. The rows of a Jacobian, and the rows and columns of a Hessian, are asked for in a graph,
+and in eager mode one after the other.
 """
 
 from __future__ import annotations
@@ -92,6 +93,9 @@ def of_loop(net: Any, question: str) -> Any:
     x, y, n = operands()
     if question == "gradient of a batch":
         return leaves(adjoint.grad(lambda x, y: [_now(net(x[i], y[i], n)) for i in range(4)], (0, 1))(x, y), object)
+    if question in OF_FIRST:
+        _, derivative = OF_FIRST[question].one(_of_x(net), x[0])
+        return [ops.stack([_alone(derivative(direction)) for direction in ops.eye(3, 3, adjoint.float32)], OF_FIRST[question].axis)]
     function = _asked(net, question)
     found = [_now(function(x[i], y[i], n)) for i in range(len(x))]
     return [_stacked(values) for values in zip(*found, strict=True)]
@@ -101,7 +105,37 @@ def of_batch(net: Any, question: str) -> Any:
     x, y, n = operands()
     if question == "gradient of a batch":
         return leaves(adjoint.grad(lambda x, y: adjoint.vmap(net, (0, 0, None))(x, y, n), (0, 1))(x, y), object)
+    if question in OF_FIRST:
+        return [adjoint.jit(lambda x: OF_FIRST[question].all(_of_x(net))(x))(x[0])]
     return leaves(adjoint.vmap(_asked(net, question), (0, 0, None))(x, y, n), object)
+
+
+def _of_x(net: Any) -> Callable[[Tensor], Tensor]:
+    """Return the first result of the network, of the first example, as a function of x alone."""
+    _, y, n = operands()
+    return lambda x: net(x, y[0], n)[0]
+
+
+def _alone(found: Any) -> Tensor:
+    return found[0] if isinstance(found, tuple) else found
+
+
+@dataclass(frozen=True)
+class _Derivatives:
+    """How derivatives are asked for: `one` returns a function of a direction, `all` that of all; `axis` is that of the directions."""
+
+    one: Callable[..., Any]
+    all: Callable[..., Any]
+    axis: int
+
+
+OF_FIRST = {
+    "rows of a Jacobian": _Derivatives(lambda f, x: adjoint.vjp(f, x), lambda f: adjoint.jacrev(f), 0),
+    "rows of a Hessian": _Derivatives(
+        lambda f, x: adjoint.vjp(adjoint.grad(lambda x: f(x).sum()), x), lambda f: adjoint.jacrev(adjoint.grad(lambda x: f(x).sum())), 0),
+    "columns of a Hessian": _Derivatives(
+        lambda f, x: adjoint.linearize(adjoint.grad(lambda x: f(x).sum()), x), lambda f: adjoint.hessian(lambda x: f(x).sum()), 1),
+}
 
 
 def _now(result: Any) -> list[Any]:
@@ -117,7 +151,7 @@ def _stacked(values: Sequence[Any]) -> Tensor:
     return ops.stack([value if isinstance(value, Tensor) else Tensor(value) for value in values])
 
 
-QUESTIONS = ("value", "gradients", "gradient of a batch")
+QUESTIONS = ("value", "gradients", "gradient of a batch", *OF_FIRST)
 
 
 # Comparing ------------------------------------------------------------------------------------------------------------------
@@ -156,6 +190,8 @@ def difference(text: str, question: str) -> str | None:
         return None
     found, batch_calls, batch_raised = _played(of_batch, text, question)
     if isinstance(batch_raised, adjoint.CompileError) and "E148" in str(batch_raised):  # a parameter would get a value of each example
+        return None
+    if question in OF_FIRST and isinstance(batch_raised, adjoint.CompileError) and "error[E2" in str(batch_raised):  # no graph by itself
         return None
     if batch_raised is not None:
         return f"raised {type(batch_raised).__name__}: {batch_raised}"

@@ -8,6 +8,7 @@
     y, x' = gradient of=1 carry (x = a) { ... yield y1 }
     y, t = record of=1 carry (x = a) { ... yield y1 }
     x' = pull!(t, y')
+    y' = along!(t, x')
     y, y' = tangent of=1 with (x') carry (x = a) { ... yield y1 }
     y = batch carry (x = xs) { ... yield y1 }
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node, Region
 
-__all__ = ["Batch", "Call", "Cell", "Differentiated", "For", "Gradient", "If", "Pull", "Record", "RegionOp", "Tangent", "While",
+__all__ = ["Along", "Batch", "Call", "Cell", "Differentiated", "For", "Gradient", "If", "Pull", "Record", "RegionOp", "Tangent", "While",
            "known_rounds"]
 
 
@@ -218,7 +219,7 @@ class Record(Differentiated):
     """A region run now, whose adjoint runs when it is pulled: `y: f32, t: trace<f32 -> f32[3]> = record of=1 carry (x: f32[3] = a) { .. }`.
 
     Effects of the region happen once, hooks of its gradient at every `pull!`.  The pass `differentiate` replaces it by
-    the nodes of the region.  Only `pull!` uses a trace: no region yields it, and no loop carries it.
+    the nodes of the region.  Only `pull!` and `along!` use a trace: no region yields it, and no loop carries it.
 
     of       how many of the first values that the region yields are differentiated; the others are only returned
     by       symbols of parameters by which the region is also differentiated, as in `by=[@w]`
@@ -260,6 +261,33 @@ class Pull(RegionOp):
             raise mistake(self, "t", "a trace", operands[0] if operands else (), TypeError)
         _expect_types(self, "cotangents", operands[0].outputs, operands[1:])
         return operands[0].leaves
+
+
+@operation
+class Along(RegionOp):
+    """The derivative along a direction of a region that has run: `y': f32 = along!(t, s)`.
+
+    The pass `differentiate` replaces it by the nodes that compute the tangents of the recorded region (`passes/forward.py`).  It refuses a
+    region that calls Python or changes parameters: there a run computes them along its path.  Hooks on gradients are not called for it.
+    A trace may be used several times, and in regions inside the one that has recorded it.
+
+    t        the trace that a `record` without `by` gives
+    operands then a tangent for each argument that it differentiates by
+    result   the tangent of each value that it differentiates; zeros for one that does not depend on an argument
+    gradient that of the nodes that replace it
+    errors   TypeError when `t` is no trace, or the tangents are not of the types of its arguments
+    """
+
+    name: ClassVar[str] = "along!"
+    effect: ClassVar[Effect] = Effect.HOST
+    variadic: ClassVar[bool] = True
+
+    def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
+        _expect_regions(self, regions, 0)
+        if not operands or not isinstance(operands[0], TraceType):
+            raise mistake(self, "t", "a trace", operands[0] if operands else (), TypeError)
+        _expect_types(self, "tangents", operands[0].leaves, operands[1:])
+        return operands[0].outputs
 
 
 @operation

@@ -32,7 +32,7 @@ OPS = {
     "composed":
         "hypot clip soft_shrink smooth_l1 huber",
     "control":
-        "if for while cell call gradient record pull! tangent batch",
+        "if for while cell call gradient record pull! along! tangent batch",
     "conversion":
         "select cast identity examples stop_gradient no_grad straight_through",
     "counted":

@@ -14,7 +14,6 @@ maps dx to dy: it records what the `bprop` computes.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -34,7 +33,7 @@ from adjoint.runtime.gradients.grad import (
 )
 from adjoint.runtime.gradients.tape import Tape, new_tape
 from adjoint.runtime.gradients.trie import TrieStep
-from adjoint.runtime.process.tracer import check_gradients, set_tracer, state
+from adjoint.runtime.process.tracer import check_gradients, emitter, set_tracer, state
 from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.structure import CONTAINERS, RESULTS, arranged, leaves
@@ -185,8 +184,8 @@ def ran(
     Return the result, the tensors in it that are differentiated, and the function that computes gradients.
     """
     check_gradients()
-    if state.tracer is not None and state.tracer.emits is True:
-        return state.tracer.record(fn, args, positions, weights, has_aux)
+    if (graph := emitter()) is not None:
+        return graph.record(graph.differentiable(fn, args, positions, weights, has_aux))
     tape, run, result, outputs, own = _on_tape(fn, args, positions, weights, has_aux)
     pullback = Pullback(tape, run.start, outputs, run.wanted, own)
     return result, outputs, lambda cotangents: run.structured(pullback(cotangents))
@@ -222,8 +221,8 @@ def pushed(fn: Any, args: tuple[Any, ...], positions: Sequence[int], tangents: S
     The other arguments are those of `ran`.
     """
     check_gradients()
-    if state.tracer is not None and state.tracer.emits is True:
-        return state.tracer.tangent(fn, args, positions, tangents, has_aux)
+    if (graph := emitter()) is not None:
+        return graph.tangent(graph.differentiable(fn, args, positions, (), has_aux), tangents)
     tape, run, result, outputs, _ = _on_tape(fn, args, positions, (), has_aux)
     return result, outputs, Pushforward(tape, run.start, outputs, run.wanted, own=False)(tangents)
 
@@ -236,9 +235,8 @@ def linear(fn: Any, args: tuple[Any, ...], positions: Sequence[int], has_aux: bo
     The arguments are those of `ran`.
     """
     check_gradients()
-    if state.tracer is not None and state.tracer.emits is True:
-        result, outputs, pull = state.tracer.record(fn, args, positions, (), has_aux, hooks=False)
-        return result, outputs, functools.partial(_transposed, lambda *cotangents: tuple(leaves(pull(cotangents)[0], Tensor)), outputs)
+    if (graph := emitter()) is not None:
+        return graph.linear(graph.differentiable(fn, args, positions, (), has_aux))
     tape, run, result, outputs, own = _on_tape(fn, args, positions, (), has_aux)
     return result, outputs, Pushforward(tape, run.start, outputs, run.wanted, own)
 

@@ -163,15 +163,21 @@ def _by_columns(name: str, fn: Callable[..., Any], given: tuple[Any, ...], posit
     directions = [basis(x, sum(sizes), begin) for x, begin in zip(inputs, begins, strict=True)]
     outputs: list[Tensor] = []
     result: Any = None
-    if emitter() is None:
+    graph = emitter()
+    if graph is None:
         result, outputs, push = linear(fn, given, positions, has_aux)
         _check_outputs(name, outputs)
         along = one_after_the_other(lambda *tangents: tuple(push(tangents)))(*directions)
+    elif (inner := graph.differentiable(fn, given, positions, (), has_aux)).calls_python:
+        # It runs once, and so do its hooks, not once for each column.
+        result, outputs, push = graph.linear(inner)
+        _check_outputs(name, outputs)
+        along = vmap(lambda *tangents: tuple(push(tangents)))(*directions)
     else:
 
         def column(*tangents: Tensor) -> Any:
             nonlocal result
-            result, found, along = pushed(fn, given, positions, tangents, has_aux)
+            result, found, along = graph.tangent(inner, tangents)
             _check_outputs(name, found)
             outputs.extend(found)
             result = mapped(result, lambda leaf: leaf.tensor() if getattr(leaf, "is_run_time_number", False) else leaf, within=RESULTS)

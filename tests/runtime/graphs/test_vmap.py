@@ -624,6 +624,75 @@ def test_hooks_in_a_jacobian_are_called_for_each_row() -> None:
     np.testing.assert_allclose(found.asnumpy(), np.diag(2 * x.asnumpy()), rtol=1e-6)
 
 
+class Hooked(nn.Cell):
+    """A cell with a hook of one kind; `calls` are what hooks were given."""
+
+    def __init__(self, kind: str):
+        super().__init__()
+        self.kind, self.calls = kind, list[bytes]()
+        self.inner = nn.Dense(3, 3, weight_init="ones")
+        self.seen, self.inserted = ops.HookBackward(lambda gradients: self._changed(gradients[0])), ops.InsertGradientOf(self._changed)
+        if kind == "forward":
+            self.inner.register_forward_hook(lambda cell, inputs, output: self._changed(output))
+        elif kind == "backward":
+            self.inner.register_backward_hook(lambda cell, by_input, by_output: (self._changed(by_input[0]),))
+        elif kind == "backward_pre":
+            self.inner.register_backward_pre_hook(lambda cell, by_output: (self._changed(by_output[0]),))
+
+    def _changed(self, x: Any) -> Any:
+        self.calls.append(x.asnumpy().tobytes())
+        return x * 0.5
+
+    def construct(self, x: Any) -> Any:
+        y = ops.tanh(self.inner(x))
+        if self.kind == "value":
+            y.register_hook(self._changed)
+        elif self.kind == "operator":
+            y = self.seen(y)
+        elif self.kind == "inserted":
+            y = self.inserted(y)
+        return (y * y * x).sum()
+
+
+def _rows(function: Callable[..., Any], x: Tensor) -> Tensor:
+    _, pull = ms.vjp(function, x)
+    return ops.stack([pull(row)[0] for row in ops.eye(3, 3, ms.float32)])
+
+
+def _columns(function: Callable[..., Any], x: Tensor) -> Tensor:
+    _, along = ms.linearize(function, x)
+    return ops.stack([along(column) for column in ops.eye(3, 3, ms.float32)], 1)
+
+
+def _columns_in_a_loop(function: Callable[..., Any], x: Tensor) -> Tensor:
+    _, along = ms.linearize(function, x)
+    basis, found, i = ops.eye(3, 3, ms.float32), ops.zeros((3, 3)), Tensor(0)
+    while i < 3:
+        found = found + basis[i] * along(basis[i])[:, None]
+        i = i + 1
+    return found
+
+
+@pytest.mark.parametrize("kind", ["forward", "backward", "backward_pre", "value", "operator", "inserted"])
+@pytest.mark.parametrize(("in_graph", "one_by_one"), [
+    (lambda net: ms.jacrev(lambda x: net(x) * x), lambda net: lambda x: _rows(lambda x: net(x) * x, x)),
+    (lambda net: ms.jacrev(ms.grad(net)), lambda net: lambda x: _rows(ms.grad(net), x)),
+    (lambda net: ms.jacfwd(ms.grad(net)), lambda net: lambda x: _columns(ms.grad(net), x)),
+    (lambda net: ms.hessian(net), lambda net: lambda x: _columns(ms.grad(net), x)),
+    (lambda net: lambda x: _columns_in_a_loop(ms.grad(net), x), lambda net: lambda x: _columns(ms.grad(net), x)),
+], ids=["jacrev", "jacrev of grad", "jacfwd of grad", "hessian", "linearize in a loop"])
+def test_hooks_in_derivatives_of_a_graph(kind: str, in_graph: Callable[..., Any], one_by_one: Callable[..., Any]) -> None:
+    net, x = Hooked(kind), examples(0, 3)
+    expected, calls = one_by_one(net)(x).asnumpy().tobytes(), list(net.calls)
+    assert calls
+    function = in_graph(net)
+    for asked in (function, ms.jit(lambda x: function(x))):
+        for _ in range(2):
+            net.calls.clear()
+            assert asked(x).asnumpy().tobytes() == expected
+            assert net.calls == calls
+
+
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("function", [lambda x: x * -0.0, lambda x: ops.relu(x * -0.0) * -1.0, lambda x: x if x.sum() > 1.5 else x * -0.0])
 def test_zeros_in_a_gradient_of_a_batch_have_the_signs_of_the_loop(count: int, function: Callable[..., Any]) -> None:

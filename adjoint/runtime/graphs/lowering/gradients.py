@@ -1,4 +1,4 @@
-"""Gradients that a function takes while it is made into a graph: nodes `gradient`, `record`, `pull!` and `tangent`.
+"""Gradients that a function takes while it is made into a graph: nodes `gradient`, `record`, `pull!`, `along!` and `tangent`.
 
 The differentiated code is a region of the node.
 """
@@ -12,13 +12,16 @@ from typing import Any, NamedTuple
 from adjoint.frontend import errors
 from adjoint.frontend.control.branches import Unreachable
 from adjoint.frontend.lowerer import Lowerer
-from adjoint.ir.core import Atom, Literal, Region, Value
+from adjoint.ir.build import Builder
+from adjoint.ir.core import Atom, Literal, Region, Value, walk
 from adjoint.ir.op import Op
-from adjoint.ir.ops.control import Gradient, Pull, Record, Tangent
+from adjoint.ir.ops.control import Along, Gradient, Pull, Record, Tangent
 from adjoint.ir.ops.conversion import NoGrad
+from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.stack import Undef
 from adjoint.ir.types import BOOL, F32, TensorType, scalar
 from adjoint.passes.forward import without_hooks
+from adjoint.passes.order import calls_python
 from adjoint.runtime.cells.nested_gradients import gradients_like
 from adjoint.runtime.gradients.argument_copy import ArgumentCopy
 from adjoint.runtime.gradients.grad import checked_sens, differentiated
@@ -36,7 +39,7 @@ from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.structure import leaves
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["Gradients"]
+__all__ = ["Differentiable", "Gradients"]
 
 
 class Gradients:
@@ -70,44 +73,41 @@ class Gradients:
         result, rest = self._ran(Gradient(*inner.attributes), inner, self._values.atoms(sent))
         return result, *self._by_leaf(inner, rest)
 
-    def tangent(self, fn: Any, args: tuple[Any, ...], positions: Sequence[int], tangents: Sequence[Tensor],
-                has_aux: bool) -> tuple[Any, list[Tensor], list[Tensor]]:
-        """Add a node that runs a function with the tangents of its values, as `jvp` does.
-
-        Return the function's result, its differentiated tensors, and their tangents.
-
-        tangents  one for each tensor in the arguments at `positions`
-        """
-        inner = self._differentiated(fn, args, {}, positions, (), has_aux)
-        result, rest = self._ran(Tangent(inner.of), inner, self._values.atoms(tangents))
-        outputs, found = differentiated(result, has_aux), iter(self._values.tensors(rest))
-        return result, outputs, [zeros(x.type) if x.dtype is BOOL else next(found) for x in outputs]
-
-    def record(self, fn: Any, args: tuple[Any, ...], positions: Sequence[int], weights: Sequence[Parameter],
-               has_aux: bool, hooks: bool = True) -> tuple[Any, list[Tensor], Callable[[Sequence[Tensor]], tuple[list[Any], list[Tensor]]]]:
-        """Add a node that runs a function and records it, so that gradients can be taken later, as `vjp` does.
-
-        Return the function's result, its differentiated tensors, and the pullback: called with their cotangents it returns gradients.
+    def differentiable(self, fn: Any, args: tuple[Any, ...], positions: Sequence[int], weights: Sequence[Parameter],
+                       has_aux: bool) -> Differentiable:
+        """Call a function in a region of its own, for one of the nodes that `tangent` and `record` add.
 
         fn         the function
         positions  the arguments to differentiate by
         weights    the Parameters to differentiate by
         has_aux    True if only the first item of the result is differentiated
-        hooks      False to leave out hooks on gradients
         """
-        inner = self._differentiated(fn, args, {}, positions, weights, has_aux)
-        if not hooks:
-            inner = inner._replace(region=replace(inner.region, nodes=tuple(without_hooks(inner.region.nodes))))
-        result, (trace,) = self._ran(Record(*inner.attributes), inner, ())
-        trace.hint, home, outputs = "t", self._regions.builder, differentiated(result, has_aux)
+        return self._differentiated(fn, args, {}, positions, weights, has_aux)
+
+    def tangent(self, inner: Differentiable, tangents: Sequence[Tensor]) -> tuple[Any, list[Tensor], list[Tensor]]:
+        """Add a node that runs a function with the tangents of its values, as `jvp` does.
+
+        Return the function's result, its differentiated tensors, and their tangents.
+
+        inner     the function, called without weights
+        tangents  one for each tensor in the arguments that are differentiated by
+        """
+        result, rest = self._ran(Tangent(inner.of), inner, self._values.atoms(tangents))
+        outputs, found = differentiated(result, inner.has_aux), iter(self._values.tensors(rest))
+        return result, outputs, [zeros(x.type) if x.dtype is BOOL else next(found) for x in outputs]
+
+    def record(self, inner: Differentiable) -> tuple[Any, list[Tensor], Callable[[Sequence[Tensor]], tuple[list[Any], list[Tensor]]]]:
+        """Add a node that runs a function and records it, so that gradients can be taken later, as `vjp` does.
+
+        Return the function's result, its differentiated tensors, and the pullback: called with their cotangents it returns gradients.
+
+        inner  the function
+        """
+        result, trace = self._recorded(inner)
+        home, outputs = self._regions.builder, differentiated(result, inner.has_aux)
 
         def pullback(cotangents: Sequence[Tensor]) -> tuple[list[Any], list[Tensor]]:
-            if not self._owner.is_traced:
-                raise errors.NOT_IN_GRAPH.at(place_of_use(), "this pullback belongs to another graph",
-                                             help="call it in the function that calls `vjp`")
-            if not self._regions.is_open(home):
-                raise errors.NOT_IN_GRAPH.at(self._regions.loc, "this pullback was made inside a branch, loop or cell that has ended",
-                                             help="call it there, and go on with the gradients")
+            self._check_here(home, "pullback", "vjp")
             sent = [self._values.atom(ct) for x, ct in zip(outputs, cotangents, strict=True) if x.dtype is not BOOL]
             # Hooks run here and may write to tensors from outside.
             results = self._regions.add(Pull(), [trace, *(sent or [_NOTHING])], writes=True).results
@@ -116,8 +116,44 @@ class Gradients:
 
         return result, outputs, pullback
 
+    def linear(self, inner: Differentiable) -> tuple[Any, list[Tensor], Callable[[Sequence[Tensor]], list[Tensor]]]:
+        """Add a node that runs a function and records it, so that derivatives along directions can be taken later, as `linearize` does.
+
+        Return the function's result, its differentiated tensors, and the function from tangents of the arguments to those of these tensors.
+
+        inner  the function, called without weights
+        """
+        result, trace = self._recorded(inner)
+        home, outputs = self._regions.builder, differentiated(result, inner.has_aux)
+
+        def push(tangents: Sequence[Tensor]) -> list[Tensor]:
+            self._check_here(home, "derivative", "linearize")
+            found = iter(self._values.tensors(self._regions.add(Along(), [trace, *self._values.atoms(tangents)], writes=True).results))
+            return [zeros(x.type) if x.dtype is BOOL else next(found) for x in outputs]
+
+        return result, outputs, push
+
+    def _recorded(self, inner: Differentiable) -> tuple[Any, Value]:
+        """Add a `record` node; return the function's result, and the trace."""
+        result, (trace,) = self._ran(Record(*inner.attributes), inner, ())
+        trace.hint = "t"
+        return result, trace
+
+    def _check_here(self, home: Builder, what: str, maker: str) -> None:
+        """Raise CompileError where a trace cannot be used.
+
+        home   the region in which it was made
+        what   the function that uses it, and `maker`, the function that has made that one
+        """
+        if not self._owner.is_traced:
+            raise errors.NOT_IN_GRAPH.at(place_of_use(), f"this {what} belongs to another graph",
+                                         help=f"call it in the function that calls `{maker}`")
+        if not self._regions.is_open(home):
+            raise errors.NOT_IN_GRAPH.at(self._regions.loc, f"this {what} was made inside a branch, loop or cell that has ended",
+                                         help="call it there, and go on with its results")
+
     def _differentiated(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int],
-                        weights: Sequence[Parameter], has_aux: bool) -> _Differentiated:
+                        weights: Sequence[Parameter], has_aux: bool) -> Differentiable:
         """Call a function in a new region (a body of nodes) whose parameters are the tensors to differentiate by, and return what came of
         it.
 
@@ -188,10 +224,10 @@ class Gradients:
             builder = self._regions.close()
         self._regions.loc = loc
         region = builder.finish(yielded, params)
-        return _Differentiated(operands, region, result, outputs, order, outline, found, written, len(chosen), trained, borrowed,
-                               ends, tuple(map(self._symbols.of, trained)), tuple(given), positions, weights)
+        return Differentiable(operands, region, result, outputs, order, outline, found, written, len(chosen), trained, borrowed,
+                               ends, tuple(map(self._symbols.of, trained)), tuple(given), positions, weights, has_aux)
 
-    def _ran(self, op: Op, inner: _Differentiated, more: Sequence[Atom]) -> tuple[Any, Sequence[Value]]:
+    def _ran(self, op: Op, inner: Differentiable, more: Sequence[Atom]) -> tuple[Any, Sequence[Value]]:
         """Add a node for a function that was called in its own region; return the function's result, and the node's results after those of
         the function.
 
@@ -215,7 +251,7 @@ class Gradients:
             leaf.overwrite(places[id(x)])
         return filled(inner.outline, [places[id(x)] for x in inner.found]), node.results[len(inner.order):]
 
-    def _by_leaf(self, inner: _Differentiated, values: Sequence[Value]) -> tuple[list[Any], list[Tensor]]:
+    def _by_leaf(self, inner: Differentiable, values: Sequence[Value]) -> tuple[list[Any], list[Tensor]]:
         """Return the gradients of the arguments, each in the structure of its argument, and those of the weights; zeros for frozen weights.
 
         inner   the result of calling the differentiated function
@@ -232,7 +268,7 @@ _NOTHING = Literal(0.0, scalar(F32))
 """A constant that stands in for the differentiated value, and for its gradient, if a function returns nothing that can have one."""
 
 
-class _Differentiated(NamedTuple):
+class Differentiable(NamedTuple):
     """What calling a function in a region of its own (a body of nodes) has given; the node that differentiates the function is made from
     it.
 
@@ -246,6 +282,7 @@ class _Differentiated(NamedTuple):
     ends      True if the function does not return
     args      the arguments of the call, keyword arguments last, as the caller has them afterwards
     positions, weights  the arguments and Parameters to differentiate by
+    has_aux   True if only the first item of the result is differentiated
     """
 
     operands: list[Atom]
@@ -264,6 +301,13 @@ class _Differentiated(NamedTuple):
     args: tuple[Any, ...]
     positions: Sequence[int]
     weights: Sequence[Parameter]
+    has_aux: bool
+
+    @property
+    def calls_python(self) -> bool:
+        """True if the function calls hooks or other functions of Python each time it runs, those of its own gradients aside."""
+        region = replace(self.region, nodes=tuple(without_hooks(self.region.nodes)))
+        return any(calls_python(node.op) and not isinstance(node.op, Draw) for node in walk(region))
 
     @property
     def attributes(self) -> tuple[int, tuple[str, ...], tuple[TensorType, ...]]:

@@ -365,7 +365,8 @@ class Lowering:
         self.new_object, self.keep_attribute = instances.new_object, instances.keep_attribute
         self.read_attribute, self.read_numbers, self.read_setting = reads.read_attribute, reads.read_numbers, reads.read_setting
         self.call_cell, self.differentiate, self.record = cells.call_cell, gradients.differentiate, gradients.record
-        self.batch, self.tangent = batches.batch, gradients.tangent
+        self.batch, self.tangent, self.differentiable = batches.batch, gradients.tangent, gradients.differentiable
+        self.linear = gradients.linear
 
     @property
     def loc(self) -> Loc:

@@ -10,7 +10,7 @@ from typing import Any
 
 from adjoint.ir.core import Node
 from adjoint.ir.op import Op
-from adjoint.ir.ops.control import Differentiated, Gradient, Pull, Record, Tangent
+from adjoint.ir.ops.control import Along, Differentiated, Gradient, Pull, Record, Tangent
 from adjoint.runtime.execution.bound_plan import Bound, Maker
 from adjoint.runtime.execution.run import Run, Step
 from adjoint.runtime.gradients.adjoints import gradients
@@ -46,7 +46,8 @@ def gradient_makers(symbols: Mapping[str, Tensor], adjoint: RunsAdjoint = _of_th
     return {
         Gradient: lambda bound: _gradient(bound, symbols, adjoint),
         Record: lambda bound: _record(bound, symbols),
-        Pull: _pull,
+        Pull: lambda bound: _of_trace(bound, lambda trace: trace.pull),
+        Along: lambda bound: _of_trace(bound, lambda trace: trace.along),
         Tangent: lambda bound: _tangent(bound, symbols),
     }
 
@@ -177,9 +178,31 @@ def _gradient(bound: Bound, symbols: Mapping[str, Tensor], adjoint: RunsAdjoint)
     return _differentiated(bound, symbols, closed)
 
 
+class _Trace:
+    """The value of a trace: a region that has run, to be differentiated.
+
+    op       the op of the `record` node
+    opened   the log entry of its beginning
+    outputs  the tensors that are differentiated
+    own      True if the tape was started for the region
+    """
+
+    def __init__(self, op: Record, opened: _Opened, outputs: Sequence[Tensor], own: bool):
+        self._op, self._opened = op, opened
+        self._pullback = Pullback(opened.tape, opened.start, outputs, _wanted(opened), own)
+        self._pushforward = Pushforward(opened.tape, opened.start, outputs, opened.slots, own=False)
+
+    def pull(self, cotangents: Sequence[Tensor]) -> Sequence[Tensor]:
+        """Return the gradients, as `vjp` does."""
+        return _by_leaf(self._op, self._opened, self._pullback(cotangents))
+
+    def along(self, tangents: Sequence[Tensor]) -> Sequence[Tensor]:
+        """Return the tangents of the outputs, as `linearize` does."""
+        return self._pushforward(tangents)
+
+
 def _record(bound: Bound, symbols: Mapping[str, Tensor]) -> Step:
-    """Return the step (the function that runs a node) of a `record` node: it runs a function, and returns its results and the function that
-    pulls cotangents back, as `vjp` does.
+    """Return the step (the function that runs a node) of a `record` node: it runs a function, and returns its results and its trace.
 
     symbols  the tensors of the graph, by symbol (the name in the IR)
     """
@@ -188,10 +211,10 @@ def _record(bound: Bound, symbols: Mapping[str, Tensor]) -> Step:
 
     def closed(opened: _Opened, values: list[Any], run: Run, own: bool) -> tuple[Any, ...]:
         outs = [values[i] for i in yielded]
-        pullback = Pullback(opened.tape, opened.start, outs[: op.of], _wanted(opened), own)
+        trace = _Trace(op, opened, outs[: op.of], own)
         if opened.tape.renamed_parameter:
             outs = with_parameters(opened.tape, outs)
-        return (*outs, lambda cotangents: _by_leaf(op, opened, pullback(cotangents)))
+        return (*outs, trace)
 
     return _differentiated(bound, symbols, closed)
 
@@ -218,16 +241,16 @@ def _tangent(bound: Bound, symbols: Mapping[str, Tensor]) -> Step:
     return _differentiated(bound, symbols, closed)
 
 
-def _pull(bound: Bound) -> Step:
-    """Return the step (the function that runs a node) of a `pull!` node: it calls the function that a `record` node made, to get gradients
-    from cotangents.
+def _of_trace(bound: Bound, function: Callable[[_Trace], Callable[[Sequence[Tensor]], Sequence[Tensor]]]) -> Step:
+    """Return the step (the function that runs a node) of a `pull!` or `along!` node: it calls a function of the trace that a `record` node
+    has made.
     """
     (trace, *given), results, site = bound.operands, bound.results, bound.site
 
-    def pull_(values: list[Any], run: Run) -> None:
+    def derivative(values: list[Any], run: Run) -> None:
         made = run.taken(tuple)
         if made is None:
-            made = run.keep(tuple(called_at(site, values[trace], [values[i] for i in given])))
+            made = run.keep(tuple(called_at(site, function(values[trace]), [values[i] for i in given])))
         values[results.start : results.stop] = made
 
-    return pull_
+    return derivative
