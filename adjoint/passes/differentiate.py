@@ -261,12 +261,14 @@ class _Expander(_CellsKept):
         return _Derivative(seeds, living(nodes, tangents, self._module), tangents)
 
     def _recorded_without_hooks(self, node: Node, op: Record) -> _Recorded | None:
-        """Return the same as `_recorded`, None if a derivative calls hooks, or nodes cannot express it.
+        """Return the same as `_recorded`, None if a derivative calls hooks or adds up along the path of a run, or nodes cannot express it.
 
         Nor can they replace forward hooks: one may end the graph before the use of the trace, and the one in which the call goes on begins
         alike.
         """
-        if any(isinstance(inner.op, Apply) for inner in walk(inlined_region(node.regions[0], self._module, self._function.symbol))):
+        inlined = inlined_region(node.regions[0], self._module, self._function.symbol)
+        alone = Region((), (replace(node, regions=(inlined,)),), ())
+        if any(isinstance(inner.op, Apply) for inner in walk(inlined)) or not order.names_apart(alone):
             return None
         before = dict(self._derivatives)
         try:

@@ -41,7 +41,7 @@ from collections.abc import Iterable, Sequence
 from adjoint.ir.core import Atom, Function, Node, Region, Value, free_of, walk
 from adjoint.ir.op import Effect, Op
 from adjoint.ir.ops.check import Check
-from adjoint.ir.ops.control import Cell, Differentiated, For, Gradient, If, RegionOp, While
+from adjoint.ir.ops.control import Cell, Differentiated, For, Gradient, If, Record, RegionOp, While
 from adjoint.ir.ops.host import Attach, Hook, Outputs
 from adjoint.ir.ops.state import Read, Write
 from adjoint.passes.activity import Activity
@@ -57,18 +57,21 @@ def sums_alike(function: Function) -> bool:
 
 
 def names_apart(region: Region) -> bool:
-    """Return False if a `gradient` node in a region differentiates branches or loops whose values have several names, such that the code of
-    the gradient adds up in another order than eager mode.  One with gradients or batches inside is not looked into.
+    """Return False if a `gradient` or `record` node in a region differentiates branches or loops whose values have several names, such that
+    the code of the gradient adds up in another order than eager mode; or if a parameter is written among them.  One with gradients or
+    batches inside is not looked into.
     """
-    return all(_alike(node) for node in walk(region) if isinstance(node.op, Gradient) and not any(
-        isinstance(inner.op, (Attach, Write)) or (isinstance(inner.op, RegionOp) and not isinstance(inner.op, (Cell, For, If, While)))
+    return all(_adds_alike(node) for node in walk(region) if isinstance(node.op, (Gradient, Record)) and not any(
+        isinstance(inner.op, Attach) or (isinstance(inner.op, RegionOp) and not isinstance(inner.op, (Cell, For, If, While)))
         for inner in walk(node.regions[0])))
 
 
 def _alike(node: Node) -> bool:
+    return isinstance(node.op, Gradient) and _adds_alike(node)
+
+
+def _adds_alike(node: Node) -> bool:
     (region,) = node.regions
-    if not isinstance(node.op, Gradient):
-        return False
     inside = list(walk(region))
     if _straight([inner.op for inner in inside]):
         return True
@@ -78,7 +81,7 @@ def _alike(node: Node) -> bool:
 
 
 def _activity(node: Node) -> Activity:
-    assert isinstance(node.op, Gradient)
+    assert isinstance(node.op, (Gradient, Record))
     (region,) = node.regions
     return Activity(region.nodes, [*region.params, *node.op.by])
 
