@@ -316,9 +316,10 @@ class _Expander(_CellsKept):
     def _tangent(self, b: Builder, node: Node, op: Tangent, known: Known) -> Sequence[Atom]:
         region, operands = inlined_region(node.regions[0], self._module, self._function.symbol), [became(x, known) for x in node.operands]
         if not self._expands:
-            # Where it stays, a run takes it along its path, as eager mode does.
+            # Where it stays, a run takes it along its path, as eager mode does.  A forward hook may end the graph in it; the one in which
+            # the call goes on begins alike.
             (region,) = self.regions(b, [region], dict(known))
-            if not order.sums_alike(Function("", region)):
+            if any(isinstance(inner.op, Apply) for inner in walk(region)) or not order.sums_alike(Function("", region)):
                 return b.emit_node(op, operands, regions=[region]).results
         derivatives = dict(self._derivatives)
         try:

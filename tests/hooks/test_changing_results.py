@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import adjoint as ms
-from adjoint import nn, ops
+from adjoint import Parameter, Tensor, nn, ops
 from adjoint.runtime.execution import recorded
 from adjoint.runtime.graphs.calls import entry
 from tests.hook_events import recorded as events_of
@@ -123,3 +123,39 @@ def test_a_wrong_value_there_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(entry.observed_runs, "observed", lambda graph, **how: None)  # along the path from the first run on
     assert asked(ms.jit, Decided) != asked(eager, Decided)
     assert missing
+
+
+class InLoops(nn.Cell):
+    """A cell with a hook that changes its argument, called after a branch that keeps an attribute, and in a loop whose body is parsed
+    several times, in a branch of it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.b, self.part = Parameter(Tensor(0.75), name="b"), nn.Tanh()
+        self.part.register_forward_pre_hook(lambda cell, arguments: (arguments[0] * 0.5,))
+
+    def construct(self, x: Any, y: Any) -> Any:
+        if y < 0:
+            x = x * 2
+        else:
+            self.kept = x - y
+        x[2] = self.part(x).sum()
+        k = 0
+        while k < 3 and self.b + x[0] > 0:
+            k += 1
+            if y:
+                y = y + ops.tanh(self.part(x)).sum()
+        return x * y
+
+
+@pytest.mark.parametrize("asked", [
+    lambda net: lambda x, y: net(x, y),
+    lambda net: ms.grad(lambda x, y: net(x, y).sum()),
+    lambda net: lambda x, y: ms.jvp(lambda x: net(x, y), x, ops.ones(3))[1],
+], ids=["value", "gradient", "jvp"])
+def test_a_changing_hook_in_a_loop_that_is_parsed_several_times(asked: Callable[[Any], Callable[..., Any]]) -> None:
+    expected = asked(InLoops())(Tensor([1.0, -2.0, 0.5]), Tensor(0.25)).asnumpy().tobytes()
+    function = ms.jit(asked(InLoops()))
+    for _ in range(2):
+        assert function(Tensor([1.0, -2.0, 0.5]), Tensor(0.25)).asnumpy().tobytes() == expected

@@ -2,8 +2,8 @@
 
 A program is one of `control_flow`, whose Net may have a part with hooks of all kinds, and a hook on a gradient. It is asked for values,
 for the gradients of each example, and for the gradient of a batch. The loop runs in eager mode. The batch gives the same bits, and calls
-each hook with the same tensors in the same order. The rows of a Jacobian, and the rows and columns of a Hessian, are asked for in a graph,
-and in eager mode one after the other.
+each hook with the same tensors in the same order. One example is also asked about in a graph: values, gradients, rows of a Jacobian, and
+rows and columns of a Hessian, which are taken in eager mode one after the other.
 """
 
 from __future__ import annotations
@@ -93,9 +93,8 @@ def of_loop(net: Any, question: str) -> Any:
     x, y, n = operands()
     if question == "gradient of a batch":
         return leaves(adjoint.grad(lambda x, y: [_now(net(x[i], y[i], n)) for i in range(4)], (0, 1))(x, y), object)
-    if question in OF_FIRST:
-        _, derivative = OF_FIRST[question].one(_of_x(net), x[0])
-        return [ops.stack([_alone(derivative(direction)) for direction in ops.eye(3, 3, adjoint.float32)], OF_FIRST[question].axis)]
+    if question in IN_GRAPHS:
+        return [IN_GRAPHS[question][0](_of_x(net), x[0])]
     function = _asked(net, question)
     found = [_now(function(x[i], y[i], n)) for i in range(len(x))]
     return [_stacked(values) for values in zip(*found, strict=True)]
@@ -105,8 +104,8 @@ def of_batch(net: Any, question: str) -> Any:
     x, y, n = operands()
     if question == "gradient of a batch":
         return leaves(adjoint.grad(lambda x, y: adjoint.vmap(net, (0, 0, None))(x, y, n), (0, 1))(x, y), object)
-    if question in OF_FIRST:
-        return [adjoint.jit(lambda x: OF_FIRST[question].all(_of_x(net))(x))(x[0])]
+    if question in IN_GRAPHS:
+        return [adjoint.jit(lambda x: IN_GRAPHS[question][1](_of_x(net), x))(x[0])]
     return leaves(adjoint.vmap(_asked(net, question), (0, 0, None))(x, y, n), object)
 
 
@@ -116,26 +115,26 @@ def _of_x(net: Any) -> Callable[[Tensor], Tensor]:
     return lambda x: net(x, y[0], n)[0]
 
 
-def _alone(found: Any) -> Tensor:
-    return found[0] if isinstance(found, tuple) else found
+def _each(derivative: Callable[..., Any], axis: int) -> Tensor:
+    """Return the derivatives for each direction, one after the other, along an axis."""
+    found = [derivative(direction) for direction in ops.eye(3, 3, adjoint.float32)]
+    return ops.stack([x[0] if isinstance(x, tuple) else x for x in found], axis)
 
 
-@dataclass(frozen=True)
-class _Derivatives:
-    """How derivatives are asked for: `one` returns a function of a direction, `all` that of all; `axis` is that of the directions."""
-
-    one: Callable[..., Any]
-    all: Callable[..., Any]
-    axis: int
+def _gradient(f: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    return adjoint.grad(lambda x: f(x).sum())
 
 
-OF_FIRST = {
-    "rows of a Jacobian": _Derivatives(lambda f, x: adjoint.vjp(f, x), lambda f: adjoint.jacrev(f), 0),
-    "rows of a Hessian": _Derivatives(
-        lambda f, x: adjoint.vjp(adjoint.grad(lambda x: f(x).sum()), x), lambda f: adjoint.jacrev(adjoint.grad(lambda x: f(x).sum())), 0),
-    "columns of a Hessian": _Derivatives(
-        lambda f, x: adjoint.linearize(adjoint.grad(lambda x: f(x).sum()), x), lambda f: adjoint.hessian(lambda x: f(x).sum()), 1),
+IN_GRAPHS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "value in a graph": (lambda f, x: f(x), lambda f, x: f(x)),
+    "gradient in a graph": (lambda f, x: _gradient(f)(x), lambda f, x: _gradient(f)(x)),
+    "derivative in a graph": (lambda f, x: adjoint.jvp(f, x, x)[1], lambda f, x: adjoint.jvp(f, x, x)[1]),
+    "rows of a Jacobian": (lambda f, x: _each(adjoint.vjp(f, x)[1], 0), lambda f, x: adjoint.jacrev(f)(x)),
+    "rows of a Hessian": (lambda f, x: _each(adjoint.vjp(_gradient(f), x)[1], 0), lambda f, x: adjoint.jacrev(_gradient(f))(x)),
+    "columns of a Hessian": (
+        lambda f, x: _each(adjoint.linearize(_gradient(f), x)[1], 1), lambda f, x: adjoint.hessian(lambda x: f(x).sum())(x)),
 }
+"""Questions about the first result for the first example: what is asked in eager mode, and what in a graph."""
 
 
 def _now(result: Any) -> list[Any]:
@@ -151,7 +150,7 @@ def _stacked(values: Sequence[Any]) -> Tensor:
     return ops.stack([value if isinstance(value, Tensor) else Tensor(value) for value in values])
 
 
-QUESTIONS = ("value", "gradients", "gradient of a batch", *OF_FIRST)
+QUESTIONS = ("value", "gradients", "gradient of a batch", *IN_GRAPHS)
 
 
 # Comparing ------------------------------------------------------------------------------------------------------------------
@@ -191,7 +190,7 @@ def difference(text: str, question: str) -> str | None:
     found, batch_calls, batch_raised = _played(of_batch, text, question)
     if isinstance(batch_raised, adjoint.CompileError) and "E148" in str(batch_raised):  # a parameter would get a value of each example
         return None
-    if question in OF_FIRST and isinstance(batch_raised, adjoint.CompileError) and "error[E2" in str(batch_raised):  # no graph by itself
+    if question in IN_GRAPHS and isinstance(batch_raised, adjoint.CompileError) and "error[E2" in str(batch_raised):  # no graph by itself
         return None
     if batch_raised is not None:
         return f"raised {type(batch_raised).__name__}: {batch_raised}"

@@ -85,7 +85,7 @@ class LoopStatements:
         outcome: Outcome | None = None
         while True:
             # the test is first lowered in a separate branch: if a tensor decides it, it belongs into the loop
-            probe = self.branching.branch(lambda: self.conditions.test(node.test))
+            probe = self.branching.trial(lambda: self.conditions.test(node.test))
             loops = not isinstance(probe.result, bool) or (probe.result and self._leaves_by_tensor(node.body))
             if loops and not probe.dead:  # a test that raises cannot be the test of a loop
                 outcome = self._looping(lambda once=probe.result is True: self.branching.while_loop(
@@ -136,7 +136,7 @@ class LoopStatements:
         For the answer, the body is run once as a trial; its nodes and changes are thrown away.
         """
         names = self.stack.frame.names
-        found = self.branching.branch(lambda: self.run.block(node.body))
+        found = self.branching.trial(lambda: self.run.block(node.body))
         if found.dead or found.result is not None:
             return False
         for place, before, after in found.changes.values():
@@ -244,7 +244,7 @@ class LoopStatements:
             begin()
             return self.run.block(body)
 
-        found = self.branching.branch(one).result
+        found = self.branching.trial(one).result
         return isinstance(found, Outcome) and not found.is_known
 
     def _left(self, outcome: Outcome | None, orelse: Sequence[ast.stmt], node: ast.AST) -> Outcome | None:

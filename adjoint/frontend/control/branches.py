@@ -335,6 +335,14 @@ class Branching:
         self.journal.open()
         return self._lowered(run, self.world.loc)
 
+    def trial(self, run: Callable[[], Any]) -> Branch:
+        """Run code as that of a branch which is thrown away: the caller looks at its result only."""
+        calls = self.world.cell_calls()
+        try:
+            return self.branch(run)
+        finally:
+            self.world.count_again(calls)
+
     def resume(self, branch: Branch, run: Callable[[], Any]) -> Branch:
         """Run more code at the end of a branch, and return the longer branch.
 

@@ -218,7 +218,9 @@ class Looping(Branching):
 
         Return the last round, whose nodes are used.
         """
+        calls = self.world.cell_calls()
         for _ in range(_MOST_ROUNDS):
+            self.world.count_again(calls)
             found = self._round(state, body)
             if self._settled(state, found):
                 return found

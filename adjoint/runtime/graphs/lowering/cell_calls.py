@@ -70,6 +70,18 @@ class CellCalls:
         finally:
             self.symbols.net = None
 
+    def count(self) -> int:
+        """Return the number of calls so far, which is the index of the next one."""
+        return self._count
+
+    def count_again(self, calls: int) -> None:
+        """Count from a number on: what was run since then is thrown away, or is run again.
+
+        So a call has the same index in each graph that is made of the function, however often a body of a loop runs until it is settled:
+        what hooks were seen to return is known by that index.
+        """
+        self._count = calls
+
     def _call(self, cell: Cell, given: CallArguments) -> Any:
         ordinal, self._count = self._count, self._count + 1
         self.guards.of_slots(cell)

@@ -52,6 +52,7 @@ class GraphWorld:
         self.check_parts, self.store_attribute = instances.check_parts, instances.store_attribute
         self.of_each_run = instances.of_each_run
         self.call_cell, self.effect = cells.call_cell, hosts.effect
+        self.cell_calls, self.count_again = cells.count, cells.count_again
 
         self.read_name, self.read_closure, self.read_attribute = reads.read_name, reads.read_closure, reads.read_attribute
         self.read_object, self.read_identity, self.read_outcome = reads.read_object, reads.read_identity, reads.read_outcome
