@@ -219,7 +219,7 @@ def hardswish(input: Any) -> Tensor:
 def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
     """Return x, or 0 where |x| <= `lambd`."""
     x = float_tensor("HShrink", input)
-    return arithmetic.where(arithmetic.greater(arithmetic.abs(x), real("HShrink", "lambd", lambd)), x, constant(0.0, x.dtype))
+    return arithmetic.where(arithmetic.less_equal(arithmetic.abs(x), real("HShrink", "lambd", lambd)), constant(0.0, x.dtype), x)
 
 
 @fusible

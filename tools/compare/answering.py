@@ -165,6 +165,8 @@ class Asked:
     def _flat(self, value: Any) -> list[Any]:
         if isinstance(value, dict):
             return [leaf for key in sorted(value, key=str) for leaf in self._flat(value[key])]
+        if type(value).__name__ in _SPARSE:  # ours are tuples of their parts
+            value = tuple(getattr(value, part) for part in _SPARSE[type(value).__name__])
         return [leaf for item in value for leaf in self._flat(item)] if isinstance(value, tuple | list) else [value]
 
     def _leaves(self, value: Any) -> list[Any]:
@@ -187,6 +189,10 @@ class Asked:
             return {"cell": str(value)}
         written = str(value)
         return {"object": written if " at 0x" not in written and "<" not in written and len(written) < 200 else "an object"}
+
+
+_SPARSE = {"COOTensor": ("indices", "values", "shape"), "CSRTensor": ("indptr", "indices", "values", "shape")}
+"""The parts of sparse matrices, by the name of the class."""
 
 
 def _text(array: np.ndarray[Any, Any]) -> str:
