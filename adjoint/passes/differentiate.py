@@ -322,6 +322,25 @@ class _Expander(_CellsKept):
             if any(isinstance(inner.op, Apply) for inner in walk(region)) or not order.sums_alike(Function("", region)):
                 return b.emit_node(op, operands, regions=[region]).results
         derivatives = dict(self._derivatives)
+        found = self._with_tangents(b, op, region, known)
+        if found is None:
+            self._derivatives = derivatives
+            return b.emit_node(op, operands, regions=[region]).results
+        whole, nodes, tangents, seeds = found
+        results = [*whole.results, *tangents]
+        nodes = living(nodes, results, self._module)
+        self._enter(b, node, whole, set(free_values(nodes, results)), known)
+        known.update(zip(seeds, operands[len(seeds) :], strict=True))
+        Rewriter().nodes(b, nodes, known)
+        return [became(atom, known) for atom in results]
+
+    def _with_tangents(self, b: Builder, op: Tangent, region: Region, known: Known,
+                       ) -> tuple[Region, list[Node], list[Atom], list[Value]] | None:
+        """Return a region, without gradients in it, and the nodes that compute it with its tangents, these tangents, and placeholders for
+        those of its parameters.
+
+        None where the node stays: nodes cannot express it, or a gradient in it calls hooks.
+        """
         try:
             whole = self._whole(b, region, known)
             seeds = [Value(param.type, f"{param.hint}'") for param in whole.params]
@@ -330,14 +349,8 @@ class _Expander(_CellsKept):
         except errors.NoGradient:
             if self._expands:
                 raise
-            self._derivatives = derivatives
-            return b.emit_node(op, operands, regions=[region]).results
-        results = [*whole.results, *tangents]
-        nodes = living(nodes, results, self._module)
-        self._enter(b, node, whole, set(free_values(nodes, results)), known)
-        known.update(zip(seeds, operands[len(seeds) :], strict=True))
-        Rewriter().nodes(b, nodes, known)
-        return [became(atom, known) for atom in results]
+            return None
+        return None if not self._expands and _has_hooks(whole.nodes) else (whole, nodes, tangents, seeds)
 
     def _whole(self, b: Builder, region: Region, known: Known) -> Region:
         """Return a copy of a region in which the gradients and batches are expanded."""
