@@ -254,7 +254,7 @@ class _Expander(_CellsKept):
         if once is not None or op.by:
             why = f"it would run a region again that contains `{once.name}`, which must run once" if once else \
                 f"the region is also recorded by @{op.by[0]}, a parameter: a tangent is of arguments only"
-            raise errors.NoGradient.of(errors.NO_DERIVATIVE, use.loc, why)
+            raise errors.NoGradient.of(errors.NO_DERIVATIVE, use.loc, why, "`jvp` computes the tangents while the function runs")
         seeds = [Value(param.type, f"{param.hint}'") for param in region.params]
         nodes, tangents = forward_mode.with_tangents(
             region.nodes, region.results[: op.of], dict(zip(region.params, seeds, strict=True)), self._module)
