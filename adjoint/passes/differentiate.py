@@ -222,7 +222,7 @@ class _Expander(_CellsKept):
         used = set(free_values(forward, region.results))
         used.update(value for made in derivatives for value in free_values([*made.again, *made.nodes], made.results))
         self._enter(b, node, region, used, known)
-        Rewriter().nodes(b, forward, known)
+        _CellsKept(self.cells).nodes(b, forward, known)
         trace = node.results[-1]
         self._derivatives[trace] = tuple(derivatives)
         return [*(became(atom, known) for atom in region.results), trace]
@@ -331,7 +331,7 @@ class _Expander(_CellsKept):
         nodes = living(nodes, results, self._module)
         self._enter(b, node, whole, set(free_values(nodes, results)), known)
         known.update(zip(seeds, operands[len(seeds) :], strict=True))
-        Rewriter().nodes(b, nodes, known)
+        _CellsKept(self.cells).nodes(b, nodes, known)
         return [became(atom, known) for atom in results]
 
     def _with_tangents(self, b: Builder, op: Tangent, region: Region, known: Known,

@@ -10,7 +10,7 @@ from adjoint.foundation.diagnostics import CompileError
 from adjoint.runtime.graphs.jit import jit
 from adjoint.runtime.graphs.reports.ways import NOT_PARSED, ONE_BY_ONE, Why
 from adjoint.runtime.process.jitted import graphs_of, mark, optional
-from adjoint.runtime.process.tracer import emitter
+from adjoint.runtime.process.tracer import emitter, not_eagerly, state
 from adjoint.runtime.tensor.run_time_checks import ShapeOfValues
 from adjoint.runtime.tensor.structure import leaves
 from adjoint.runtime.tensor.tensor import Tensor
@@ -38,7 +38,9 @@ def transformed(body: Callable[..., Any], like: Any, final: tuple[str, ...] = ()
         why = refused or known.get(key)
         if why is None:
             try:
-                return graph(*args, **kwargs)
+                # Where a function under `jit` runs eagerly, this one runs as in eager mode, as a graph: one by one it would add up in
+                # another order.
+                return not_eagerly(graph, *args, **kwargs) if state.eager else graph(*args, **kwargs)
             except CompileError as mistake:
                 if mistake.diagnostic.code in final:
                     raise

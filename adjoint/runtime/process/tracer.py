@@ -206,7 +206,8 @@ def eagerly(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
 
 
 def not_eagerly(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Call a hook for code that runs eagerly in place of its graph: functions under `jit` that the hook calls run as graphs."""
+    """Call a hook, or a transformed function, for code that runs eagerly in place of its graph: functions under `jit` run as graphs in it.
+    """
     set_eager(False)  # `tracing` keeps its entry
     try:
         return function(*args, **kwargs)
