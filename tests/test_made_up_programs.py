@@ -2,7 +2,8 @@
 
 To the bit: values, gradients to order two, training, what hooks see, exceptions.  A graph may refuse a program with a diagnostic, and
 only so.  A batch of examples (`vmap`) does what the loop over them does, with the signs of
-zeros.  Gradients in graphs of loops over rows are those of eager mode.
+zeros.  Gradients in graphs of loops over rows are those of eager mode.  Networks whose parts take derivatives, or have hooks, are asked for
+derivatives and trained.
 `tests/made_up` says which programs there are and in which ways they run.
 
     make fuzz N=2000              other programs each time, as many as wanted
@@ -19,7 +20,7 @@ from collections import Counter
 import pytest
 from test_ops import needs_compiler
 
-from tests.made_up import batches, rows, sides
+from tests.made_up import batches, derived, rows, sides
 from tests.made_up.fuzz import checked, made_up
 
 FUZZ = int(os.environ.get("ADJOINT_FUZZ", "0"))
@@ -31,6 +32,7 @@ COUNT, TOGETHER = FUZZ or 50, 5
 BATCHES = FUZZ or 15
 ROWS = FUZZ or 20
 SIDES = FUZZ or 10
+DERIVED = FUZZ or 60
 
 counts: Counter[str] = Counter()
 
@@ -64,6 +66,14 @@ def test_gradients_of_loops_over_rows(begin: int) -> None:
 def test_batches_whose_examples_take_other_sides(begin: int) -> None:
     failures = sides.checked(range(begin, min(begin + TOGETHER, FIRST + SIDES)))
     assert not failures, "\n\n".join(failures)
+
+
+@needs_compiler
+@pytest.mark.parametrize("begin", range(FIRST, FIRST + DERIVED, 2 * TOGETHER))
+def test_networks_that_take_derivatives(begin: int) -> None:
+    tally = derived.checked(range(begin, min(begin + 2 * TOGETHER, FIRST + DERIVED)))
+    assert not tally.failures, "\n".join(tally.failures)
+    assert FUZZ or all(tally.compared[mode] > TOGETHER for mode in derived.MODES)
 
 
 def test_most_programs_are_graphs() -> None:

@@ -16,7 +16,7 @@
     y, y' = tangent of=1 with (s) carry (x = a) { R; yield u }
                                      x = identity(a); R with its tangents, see `forward`
 
-    y' = along!(t, s)                 R once more, with its tangents; what R has drawn is not drawn again
+    y' = along!(t, s)                 the tangents of R; with branches or loops, R once more with its tangents
 
     for .. { x' = pull!(t, s) }      each round needs the stacks that loops of R have filled: these loops are run again there
 
@@ -235,6 +235,10 @@ class _Expander(_CellsKept):
         for use, _ in uses:
             if isinstance(use.op, Along):
                 derivatives.append(self._along(use, op, region))
+                # values inside of cells that the tangents use become results of their nodes
+                b = Builder()
+                extended(b, forward, {}, set(free_values(derivatives[-1].nodes, derivatives[-1].results)))
+                forward = b.nodes
                 continue
             adjoint = Builder(Derived("grad", (use.loc,), subject=op.name))
             seeds = _seeds(use.operands[1:], outputs)
@@ -248,16 +252,22 @@ class _Expander(_CellsKept):
         return region, forward, derivatives
 
     def _along(self, use: Node, op: Record, region: Region) -> _Derivative:
-        """Return what replaces a `along!`: the region once more, with its tangents."""
-        drawn = {node for node in region.nodes if isinstance(node.op, Draw)}  # the copy takes the numbers that have been drawn
-        once = next((node.op for node in walk(region) if node not in drawn and not self._may_repeat(node.op)), None)
-        if once is not None or op.by:
-            why = f"it would run a region again that contains `{once.name}`, which must run once" if once else \
-                f"the region is also recorded by @{op.by[0]}, a parameter: a tangent is of arguments only"
-            raise errors.NoGradient.of(errors.NO_DERIVATIVE, use.loc, why, "`jvp` computes the tangents while the function runs")
+        """Return what replaces an `along!`: the tangents of the values of the region; with branches or loops, these once more with it."""
+        if op.by:
+            raise errors.NoGradient.of(
+                errors.NO_DERIVATIVE, use.loc, f"the region is also recorded by @{op.by[0]}, a parameter: a tangent is of arguments only")
         seeds = [Value(param.type, f"{param.hint}'") for param in region.params]
-        nodes, tangents = forward_mode.with_tangents(
-            region.nodes, region.results[: op.of], dict(zip(region.params, seeds, strict=True)), self._module)
+        given = region.nodes, region.results[: op.of], dict(zip(region.params, seeds, strict=True)), self._module
+        found = forward_mode.tangents_beside(*given)
+        if found is None:
+            drawn = {node for node in region.nodes if isinstance(node.op, Draw)}  # the copy takes the numbers that have been drawn
+            once = next((node.op for node in walk(region) if node not in drawn and not self._may_repeat(node.op)), None)
+            if once is not None:
+                raise errors.NoGradient.of(
+                    errors.NO_DERIVATIVE, use.loc, f"it would run a branch or loop again with `{once.name}`, which must run once",
+                    "`jvp` computes the tangents while the function runs")
+            found = forward_mode.with_tangents(*given)
+        nodes, tangents = found
         return _Derivative(seeds, living(nodes, tangents, self._module), tangents)
 
     def _recorded_without_hooks(self, node: Node, op: Record) -> _Recorded | None:
@@ -268,7 +278,7 @@ class _Expander(_CellsKept):
         """
         inlined = inlined_region(node.regions[0], self._module, self._function.symbol)
         alone = Region((), (replace(node, regions=(inlined,)),), ())
-        if any(isinstance(inner.op, Apply) for inner in walk(inlined)) or not order.names_apart(alone):
+        if any(isinstance(inner.op, Apply) for inner in walk(inlined)) or not order.names_apart(alone, writes=False):
             return None
         before = dict(self._derivatives)
         try:

@@ -72,6 +72,22 @@ def with_tangents(
     return b.nodes, [forward.or_zero(b, atom) for atom in outputs]
 
 
+def tangents_beside(nodes: Sequence[Node], outputs: Sequence[Atom], directions: Mapping[Value, Atom], module: Module | None
+                    ) -> tuple[list[Node], list[Atom]] | None:
+    """Return nodes that compute tangents alone, of the values that `nodes` compute elsewhere, and these tangents; None if there are
+    branches or loops among `nodes`.
+
+    The arguments are those of `with_tangents`.  What is returned may use values inside of cells.
+    """
+    if any(isinstance(node.op, (If, For, While)) or (isinstance(node.op, Cell) and not _is_straight(node)) for node in nodes):
+        return None
+    count("adjoints")
+    b = Builder()
+    forward = _Forward(directions, module)
+    forward.beside(b, nodes)
+    return b.nodes, [forward.or_zero(b, atom) for atom in outputs]
+
+
 @dataclass(frozen=True)
 class Pushed:
     """The tangents of some nodes as a function, together with what its caller must know.

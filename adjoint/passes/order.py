@@ -56,13 +56,15 @@ def sums_alike(function: Function) -> bool:
     return all(_alike(node) for node in walk(function.body) if isinstance(node.op, Differentiated))
 
 
-def names_apart(region: Region) -> bool:
+def names_apart(region: Region, *, writes: bool = True) -> bool:
     """Return False if a `gradient` or `record` node in a region differentiates branches or loops whose values have several names, such that
-    the code of the gradient adds up in another order than eager mode; or if a parameter is written among them.  One with gradients or
-    batches inside is not looked into.
+    the code of the gradient adds up in another order than eager mode.  One with gradients or batches inside is not looked into.
+
+    writes  True if one that writes a parameter is not looked into either; False to return False if there are branches or loops in it
     """
+    passed = (Attach, Write) if writes else (Attach,)
     return all(_adds_alike(node) for node in walk(region) if isinstance(node.op, (Gradient, Record)) and not any(
-        isinstance(inner.op, Attach) or (isinstance(inner.op, RegionOp) and not isinstance(inner.op, (Cell, For, If, While)))
+        isinstance(inner.op, passed) or (isinstance(inner.op, RegionOp) and not isinstance(inner.op, (Cell, For, If, While)))
         for inner in walk(node.regions[0])))
 
 

@@ -267,8 +267,9 @@ class Pull(RegionOp):
 class Along(RegionOp):
     """The derivative along a direction of a region that has run: `y': f32 = along!(t, s)`.
 
-    The pass `differentiate` replaces it by the nodes that compute the tangents of the recorded region (`passes/forward.py`).  It refuses a
-    region that calls Python or changes parameters: there a run computes them along its path.  Hooks on gradients are not called for it.
+    The pass `differentiate` replaces it by the nodes that compute the tangents of the recorded region (`passes/forward.py`); a branch or
+    loop is run again with its tangents, unless it must run once.  Where it cannot, a run computes them along its path.  Hooks on gradients
+    are not called for it.
     A trace may be used several times, and in regions inside the one that has recorded it.
 
     t        the trace that a `record` without `by` gives

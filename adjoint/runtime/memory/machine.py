@@ -249,8 +249,10 @@ class Machine:
         return self._declared.new("struct adjoint_results *", (len(floats), floats))
 
     def warn_of(self, fault: InternalError) -> None:
-        """Warn that a kernel cannot be compiled.  Only the first call warns, since the cause usually affects all kernels."""
-        if not self._warned:
+        """Warn that a kernel cannot be compiled.  Only the first call warns, since the cause usually affects all kernels; none does while
+        the process ends, which stops compilers.
+        """
+        if not self._warned and not (self.kernels is not None and self.kernels.ended):
             self._warned = True
             warn(f"{fault} Ops without a kernel run by NumPy instead: slower, the same within each op's stated error. "
                  "This is said once; other kernels may lack too.")

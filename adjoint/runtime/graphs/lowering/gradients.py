@@ -307,7 +307,7 @@ class Differentiable(NamedTuple):
     def calls_python(self) -> bool:
         """True if the function calls hooks or other functions of Python each time it runs, those of its own gradients aside."""
         region = replace(self.region, nodes=tuple(without_hooks(self.region.nodes)))
-        return any(calls_python(node.op) and not isinstance(node.op, Draw) for node in walk(region))
+        return any(calls_python(node.op) and not isinstance(node.op, (Along, Draw, Pull)) for node in walk(region))
 
     @property
     def attributes(self) -> tuple[int, tuple[str, ...], tuple[TensorType, ...]]:
