@@ -30,7 +30,8 @@ def test_solutions_are_scipys(lower: bool, right: np.ndarray[Any, Any]) -> None:
         found = linalg.solve_triangular(Tensor(B), b, trans, lower, unit_diagonal=lower)
         np.testing.assert_allclose(found.asnumpy(), reference.solve_triangular(B, right, trans, lower, lower))
         found = linalg.lu_solve((Tensor(packed), Tensor(pivots.astype(np.int32))), b, trans)
-        np.testing.assert_allclose(found.asnumpy(), reference.lu_solve((packed, pivots), right, trans), rtol=1e-9)
+        # SciPy's number for one that is 0 depends on the processor: it is compared with the largest of the solution.
+        np.testing.assert_allclose(found.asnumpy(), reference.lu_solve((packed, pivots), right, trans), rtol=1e-9, atol=1e-15)
     solution, residuals, rank, _ = linalg.lstsq(Tensor(B[:, :2]), b)
     np.testing.assert_allclose(solution.asnumpy(), np.linalg.lstsq(B[:, :2], right, None)[0])
     assert residuals.shape == (0,) and int(rank) == 2
