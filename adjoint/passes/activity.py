@@ -137,6 +137,10 @@ class Activity:
     """For each value that only renames a leaf (a read of an active parameter, a repeated residual of a cell, see `_bind_residuals`): that
     leaf.
     """
+    through: dict[Value, str] = field(default_factory=dict)
+    """For each read of a parameter that was written with an active value: its symbol. A gradient that comes to it would go on through the
+    parameter, which the reverse pass over nodes cannot follow.
+    """
     attached: dict[Leaf, list[Firing]] = field(default_factory=dict)
     """For each leaf (a value or a parameter): the callbacks (hooks) on its gradient, in the order in which they were attached."""
     packed: dict[Value, Node] = field(default_factory=dict)
@@ -152,6 +156,8 @@ class Activity:
     _begins: dict[Node, int] = field(default_factory=dict)
     """For each loop with an `attach!` inside: the position in program order of the first one."""
     _attaches: bool = False
+    _written: set[str] = field(default_factory=set)
+    """The symbols of the parameters that were written with an active value."""
     _order: dict[Node, int] = field(default_factory=dict)
     """For each `attach!` node: its position in program order."""
 
@@ -193,6 +199,9 @@ class Activity:
                 if op.symbol in active:
                     self.names[node.result] = op.symbol
                     active.add(node.result)
+                elif op.symbol in self._written:
+                    self.through[node.result] = op.symbol
+                    active.add(node.result)
             elif isinstance(op, Attach):
                 self._attaches = True
             elif isinstance(op, Pack):
@@ -200,6 +209,8 @@ class Activity:
             elif isinstance(op, Write):
                 if op.symbol in active:
                     raise errors.NoGradient.of(errors.LEAF_WRITTEN, node.loc, f"@{op.symbol} is written here: run `lift-state` first")
+                if self.is_active(node.operands[0]):
+                    self._written.add(op.symbol)
             else:
                 active.update(self.passed_on(node, active))
 

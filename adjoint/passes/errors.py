@@ -101,6 +101,9 @@ A gradient with respect to a parameter of the module is one sum over its reads, 
 of different values. Put `lift-state` before `grad`: it turns the parameter into an argument, and you differentiate with respect to that.
 
     lift-state,grad{wrt=[x, w]}
+
+A gradient through a parameter, which is written with a value that depends on the input and then read, is an error too. Keep the value
+in a variable, use that, and assign it to the parameter besides.
 """,
 )
 

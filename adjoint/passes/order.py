@@ -46,7 +46,7 @@ from adjoint.ir.ops.host import Attach, Hook, Outputs
 from adjoint.ir.ops.state import Read, Write
 from adjoint.passes.activity import Activity
 
-__all__ = ["calls_alike", "calls_python", "names_apart", "reads_survive", "sums_alike"]
+__all__ = ["calls_alike", "calls_python", "names_apart", "reads_survive", "reads_what_it_writes", "sums_alike"]
 
 
 def sums_alike(function: Function) -> bool:
@@ -58,14 +58,35 @@ def sums_alike(function: Function) -> bool:
 
 def names_apart(region: Region, *, writes: bool = True) -> bool:
     """Return False if a `gradient` or `record` node in a region differentiates branches or loops whose values have several names, such that
-    the code of the gradient adds up in another order than eager mode.  One with gradients or batches inside is not looked into.
+    the code of the gradient adds up in another order than eager mode; or if its gradient goes through a parameter.  One with gradients or
+    batches inside is not looked into.
 
     writes  True if one that writes a parameter is not looked into either; False to return False if there are branches or loops in it
     """
     passed = (Attach, Write) if writes else (Attach,)
-    return all(_adds_alike(node) for node in walk(region) if isinstance(node.op, (Gradient, Record)) and not any(
+    looked_into = [node for node in walk(region) if isinstance(node.op, (Gradient, Record)) and not any(
         isinstance(inner.op, passed) or (isinstance(inner.op, RegionOp) and not isinstance(inner.op, (Cell, For, If, While)))
-        for inner in walk(node.regions[0])))
+        for inner in walk(node.regions[0]))]
+    return not reads_what_it_writes(region) and all(map(_adds_alike, looked_into))
+
+
+def reads_what_it_writes(region: Region) -> bool:
+    """Return True if a `gradient` or `record` node in a region differentiates nodes that read a parameter after one has written it: only a
+    run knows the gradient through the parameter.
+    """
+    return any(_reads_written(node.regions[0].nodes) for node in walk(region) if isinstance(node.op, (Gradient, Record)))
+
+
+def _reads_written(nodes: Sequence[Node]) -> bool:
+    written: set[str] = set()
+    for node in walk(Region((), tuple(nodes), ())):
+        if isinstance(node.op, (For, While)):  # a round may read what the one before has written
+            written.update(inner.op.symbol for body in node.regions for inner in walk(body) if isinstance(inner.op, Write))
+        if isinstance(node.op, Write):
+            written.add(node.op.symbol)
+        elif isinstance(node.op, Read) and node.op.symbol in written:
+            return True
+    return False
 
 
 def _alike(node: Node) -> bool:

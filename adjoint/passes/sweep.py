@@ -128,6 +128,10 @@ class Sweep:
 
         def pull(side: Sweep, cts: Sequence[Atom | None]) -> None:
             side.locate(node)
+            if node.results and (symbol := self.activity.through.get(node.results[0])) is not None:
+                why = f"the gradient goes through @{symbol}, which is read here after it was written: run `lift-state` first"
+                raise errors.NoGradient.of(
+                    errors.LEAF_WRITTEN, node.loc, why, "keep the value in a variable, use that, and assign it to the Parameter besides")
             read = side.restored(node)
             before = len(side.b.nodes)
             try:

@@ -229,3 +229,18 @@ def test_a_function_of_python_names_the_operator(tmp_path: Path, function: Any, 
 def test_results_may_be_nested_or_none(tmp_path: Path) -> None:
     ms.export(lambda x: [ops.exp(x), {"a": x}, None], Tensor([1.0]), file_name=str(tmp_path / "net"))
     assert "float *" in (tmp_path / "net.h").read_text()
+
+
+def test_a_gradient_through_a_parameter_is_refused(tmp_path: Path) -> None:
+    class Through(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = ms.Parameter(Tensor(0.5), name="w")
+
+        def construct(self, x: Any) -> Any:
+            self.w = ops.tanh(x) * 1
+            return ops.tanh(self.w)
+
+    with pytest.raises(CompileError, match="E145") as raised:
+        ms.export(ms.grad(Through()), Tensor(1.0), file_name=str(tmp_path / "net"))
+    assert "the gradient goes through @w" in str(raised.value) and "keep the value in a variable" in str(raised.value)

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import adjoint as ms
-from adjoint import Tensor, nn, ops
+from adjoint import Parameter, Tensor, nn, ops
 
 
 class Hooked(nn.Cell):
@@ -111,6 +112,30 @@ class Around(nn.Cell):
 
     def construct(self, x: Any) -> Any:
         return self.outer(_derived(self, x) + x).sum()
+
+
+class ThroughParameter(nn.Cell):
+    """A network that writes a Parameter and reads it: its gradient goes through the Parameter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = Parameter(Tensor([0.5, -0.25, 1.5]), name="w")
+
+    def construct(self, x: Any) -> Any:
+        self.w = ops.tanh(x) * 1
+        return (ops.tanh(self.w) * x).sum()
+
+
+@pytest.mark.parametrize("asked", [
+    lambda net: ms.hessian(net), lambda net: ms.jacfwd(ms.grad(net)), lambda net: lambda x: ms.jacrev(ms.grad(net))(x).T,
+], ids=["hessian", "jacfwd", "jacrev"])
+def test_second_derivatives_through_a_parameter(asked: Callable[[Any], Callable[..., Any]]) -> None:
+    x = Tensor([1.0, -2.0, 0.5])
+    expected = [ms.jvp(ms.grad(ThroughParameter()), x, direction)[1].asnumpy() for direction in ops.eye(3, 3, ms.float32)]
+    assert all(abs(row).max() > 0.01 for row in expected)
+    function = asked(ThroughParameter())
+    for found in (function(x), ms.jit(lambda x: function(x))(x)):
+        np.testing.assert_allclose(found.asnumpy().T, expected, rtol=1e-5, atol=1e-7)
 
 
 REGISTERED: dict[str, Callable[[Any, list[bytes]], Any]] = {

@@ -19,12 +19,13 @@ from adjoint.passes.activity import differentiable
 from adjoint.passes.batch import depending
 from adjoint.passes.manager import Pass, passes
 from adjoint.passes.optimising import optimised_alike, parameters_among, why_not_alike
-from adjoint.passes.order import calls_python, reads_survive
+from adjoint.passes.order import calls_python, reads_survive, reads_what_it_writes
 from adjoint.passes.reads import read_by_gradient
 from adjoint.passes.schedule import FUSED, LIFTED_GRADIENT, PARTS, SCHEDULES, SIZED
 
 PACKAGE = Path(adjoint.__file__).parent
-DECIDING = {optimised_alike, why_not_alike, parameters_among, reads_survive, calls_python, depending, differentiable, read_by_gradient}
+DECIDING = {optimised_alike, why_not_alike, parameters_among, reads_survive, reads_what_it_writes, calls_python, depending, differentiable,
+            read_by_gradient}
 """What is asked, and what runs a schedule as far as it decides that."""
 
 

@@ -21,7 +21,7 @@ from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.stack import Undef
 from adjoint.ir.types import BOOL, F32, TensorType, scalar
 from adjoint.passes.forward import without_hooks
-from adjoint.passes.order import calls_python
+from adjoint.passes.order import calls_python, reads_what_it_writes
 from adjoint.runtime.cells.nested_gradients import gradients_like
 from adjoint.runtime.gradients.argument_copy import ArgumentCopy
 from adjoint.runtime.gradients.grad import checked_sens, differentiated
@@ -304,10 +304,13 @@ class Differentiable(NamedTuple):
     has_aux: bool
 
     @property
-    def calls_python(self) -> bool:
-        """True if the function calls hooks or other functions of Python each time it runs, those of its own gradients aside."""
+    def runs_along_a_path(self) -> bool:
+        """True if only a run knows its derivatives: it calls hooks or other functions of Python, those of its own gradients aside, or a
+        gradient in it goes through a parameter.
+        """
         region = replace(self.region, nodes=tuple(without_hooks(self.region.nodes)))
-        return any(calls_python(node.op) and not isinstance(node.op, (Along, Draw, Pull)) for node in walk(region))
+        return reads_what_it_writes(region) or any(
+            calls_python(node.op) and not isinstance(node.op, (Along, Draw, Pull)) for node in walk(region))
 
     @property
     def attributes(self) -> tuple[int, tuple[str, ...], tuple[TensorType, ...]]:
