@@ -22,7 +22,7 @@ import numpy as np
 from adjoint.foundation.diagnostics import InternalError
 from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value, tensor_type
 from adjoint.ir.op import Op, mistake, with_sizes
-from adjoint.ir.ops.control import Along, Batch, Call, Cell, Differentiated, For, If, Pull, While
+from adjoint.ir.ops.control import Batch, Call, Cell, Differentiated, For, If, OfTrace, While
 from adjoint.ir.ops.fused import Fused
 from adjoint.ir.ops.host import Apply, Attach, Bprop, Callback, CellCallback, Hook, Outputs, Pack, Unpack
 from adjoint.ir.ops.random import Draw
@@ -200,7 +200,7 @@ class Interpreter:
                 return (self.draw(seed),)
             case Batch():
                 return self._batch(node, operands, environment)
-            case Along() | Differentiated() | Pull():
+            case Differentiated() | OfTrace():
                 raise ValueError(f"`{node.op.name}` at {node.loc} cannot be interpreted: run the pass `differentiate` first, "
                                  "which puts the nodes that compute it in its place")
             case Write(symbol=symbol):

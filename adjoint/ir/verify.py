@@ -14,7 +14,7 @@ from adjoint.ir import errors
 from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value, free_of, walk
 from adjoint.ir.errors import Mistake
 from adjoint.ir.op import Effect, Op, registry
-from adjoint.ir.ops.control import Along, Call, Differentiated, Pull, Record, RegionOp
+from adjoint.ir.ops.control import Call, Differentiated, OfTrace, Record, RegionOp
 from adjoint.ir.ops.state import Read, Write
 from adjoint.ir.print import Listing, listing
 from adjoint.ir.types import StackType, TensorType, Type, holds_trace
@@ -112,7 +112,7 @@ class _Verifier:
                 if atom not in self._visible:
                     where = "outside its region" if atom in self._defined else "before it is defined, or nothing defines it"
                     self.fail(errors.NOT_VISIBLE, at, f"`{atom.hint}` is used {where}")
-                if holds_trace(atom.type) and not (isinstance(at, Node) and isinstance(at.op, (Along, Pull)) and atom is at.operands[0]):
+                if holds_trace(atom.type) and not (isinstance(at, Node) and isinstance(at.op, OfTrace) and atom is at.operands[0]):
                     self.fail(errors.TRACE_MISUSED, at, f"`{atom.hint}` is {atom.type}: only `pull!` and `along!` use it")
             case _:
                 self.fail(errors.BROKEN_STRUCTURE, at, f"the operand {atom!r} is neither a value nor a literal")

@@ -37,7 +37,7 @@ from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, free_values, walk
 from adjoint.ir.op import Effect, Op
 from adjoint.ir.ops.check import Check
-from adjoint.ir.ops.control import Along, Batch, Cell, Differentiated, For, Gradient, Pull, Record, Tangent, While
+from adjoint.ir.ops.control import Along, Batch, Cell, Differentiated, For, Gradient, OfTrace, Pull, Record, Tangent, While
 from adjoint.ir.ops.conversion import Identity
 from adjoint.ir.ops.host import Apply, GradientHost
 from adjoint.ir.ops.random import Draw
@@ -168,7 +168,7 @@ class _Expander(_CellsKept):
         self._expands = not batches
         """False where gradients stay."""
         self._used_at_once = {inner.operands[0] for node in walk(function.body) if isinstance(node.op, _AT_ONCE)
-                              for inner in walk(node.regions[0]) if isinstance(inner.op, (Along, Pull))}
+                              for inner in walk(node.regions[0]) if isinstance(inner.op, OfTrace)}
         self._written = {node.op.symbol for f in module.functions.values() for node in walk(f.body) if isinstance(node.op, Write)}
         self._uses: dict[Atom, list[tuple[Node, bool]]] = {}
         """For each trace (the last result of a `record` node): the nodes that use it, each with True if it is in a loop without the
@@ -193,7 +193,7 @@ class _Expander(_CellsKept):
                 # Hooks of its gradients are called along the path of a run, which takes them then.
                 recorded = self._recorded_without_hooks(node, op)
                 return None if recorded is None else self._record(b, node, known, recorded)
-            case Along() | Pull() if node.operands[0] in self._derivatives:
+            case OfTrace() if node.operands[0] in self._derivatives:
                 return self._derivative(b, node, known)
             case Batch():
                 return self._batch(b, node, known)
@@ -252,7 +252,7 @@ class _Expander(_CellsKept):
         return region, forward, derivatives
 
     def _along(self, use: Node, op: Record, region: Region) -> _Derivative:
-        """Return what replaces an `along!`: the tangents of the values of the region; with branches or loops, these once more with it."""
+        """Return what replaces an `along!`: the nodes of the tangents.  A region with branches or loops is computed again with them."""
         if op.by:
             raise errors.NoGradient.of(
                 errors.NO_DERIVATIVE, use.loc, f"the region is also recorded by @{op.by[0]}, a parameter: a tangent is of arguments only")
@@ -312,7 +312,7 @@ class _Expander(_CellsKept):
             try:
                 region = self._whole(b, inlined, known)
             except errors.NoGradient:
-                if self._expands or not any(isinstance(inner.op, (Along, Pull, Tangent)) for inner in walk(inlined)):
+                if self._expands or not any(isinstance(inner.op, (OfTrace, Tangent)) for inner in walk(inlined)):
                     raise
             else:
                 if self._expands or not _has_hooks(region.nodes):
@@ -428,7 +428,7 @@ class _Expander(_CellsKept):
 
 def _has_hooks(nodes: Sequence[Node]) -> bool:
     """Return True if nodes call hooks of gradients, or ask for a gradient that calls them."""
-    return any(isinstance(node.op, (Along, GradientHost, Pull)) for node in walk(Region((), tuple(nodes), ())))
+    return any(isinstance(node.op, (GradientHost, OfTrace)) for node in walk(Region((), tuple(nodes), ())))
 
 
 def _uses(trace: Value, nodes: Sequence[Node], repeated: bool = False) -> Iterator[tuple[Node, bool]]:
@@ -438,7 +438,7 @@ def _uses(trace: Value, nodes: Sequence[Node], repeated: bool = False) -> Iterat
     repeated  True if `nodes` are in a loop themselves
     """
     for node in nodes:
-        if isinstance(node.op, (Along, Pull)) and node.operands[0] is trace:
+        if isinstance(node.op, OfTrace) and node.operands[0] is trace:
             yield node, repeated
         for region in node.regions:
             yield from _uses(trace, region.nodes, repeated or isinstance(node.op, (For, While, Batch)))

@@ -74,12 +74,12 @@ def reads_what_it_writes(region: Region) -> bool:
     """Return True if a `gradient` or `record` node in a region differentiates nodes that read a parameter after one has written it: only a
     run knows the gradient through the parameter.
     """
-    return any(_reads_written(node.regions[0].nodes) for node in walk(region) if isinstance(node.op, (Gradient, Record)))
+    return any(_reads_written(node.regions[0]) for node in walk(region) if isinstance(node.op, (Gradient, Record)))
 
 
-def _reads_written(nodes: Sequence[Node]) -> bool:
+def _reads_written(region: Region) -> bool:
     written: set[str] = set()
-    for node in walk(Region((), tuple(nodes), ())):
+    for node in walk(region):
         if isinstance(node.op, (For, While)):  # a round may read what the one before has written
             written.update(inner.op.symbol for body in node.regions for inner in walk(body) if isinstance(inner.op, Write))
         if isinstance(node.op, Write):
@@ -95,10 +95,9 @@ def _alike(node: Node) -> bool:
 
 def _adds_alike(node: Node) -> bool:
     (region,) = node.regions
-    inside = list(walk(region))
-    if _straight([inner.op for inner in inside]):
+    if _straight(region):
         return True
-    if any(isinstance(inner.op, (Attach, Differentiated, Write)) for inner in inside):
+    if any(isinstance(inner.op, (Attach, Differentiated, Write)) for inner in walk(region)):
         return False
     return _Names(_activity(node)).alike(region, set())
 
@@ -109,17 +108,12 @@ def _activity(node: Node) -> Activity:
     return Activity(region.nodes, [*region.params, *node.op.by])
 
 
-def _straight(ops: Iterable[Op]) -> bool:
-    """Return True if the ops contain no control flow, and no op reads a parameter after one has written it.  Cells and gradients are
+def _straight(region: Region) -> bool:
+    """Return True if a region contains no control flow, and no node reads a parameter after one has written it.  Cells and gradients are
     allowed.
     """
-    written: set[str] = set()
-    for op in ops:
-        if isinstance(op, Write):
-            written.add(op.symbol)
-        elif (isinstance(op, Read) and op.symbol in written) or (isinstance(op, RegionOp) and not isinstance(op, (Cell, Gradient))):
-            return False
-    return True
+    return not _reads_written(region) and not any(
+        isinstance(node.op, RegionOp) and not isinstance(node.op, (Cell, Gradient)) for node in walk(region))
 
 
 class _Names:
@@ -186,7 +180,7 @@ def calls_alike(function: Function) -> bool:
     Call this only for a function for which `sums_alike` returns True.
     """
     return all(_OnSomePaths(_activity(node)).calls_alike(node.regions[0].nodes) for node in walk(function.body)
-               if isinstance(node.op, Gradient) and not _straight(inner.op for inner in walk(node.regions[0])))
+               if isinstance(node.op, Gradient) and not _straight(node.regions[0]))
 
 
 class _OnSomePaths:

@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from adjoint.ir.build import Builder
     from adjoint.ir.core import Atom, Node, Region
 
-__all__ = ["Along", "Batch", "Call", "Cell", "Differentiated", "For", "Gradient", "If", "Pull", "Record", "RegionOp", "Tangent", "While",
-           "known_rounds"]
+__all__ = [
+    "Along", "Batch", "Call", "Cell", "Differentiated", "For", "Gradient", "If", "OfTrace", "Pull", "Record", "RegionOp", "Tangent",
+    "While", "known_rounds",
+]
 
 
 class RegionOp(Op):
@@ -237,8 +239,22 @@ class Record(Differentiated):
         return (*outputs, trace_of(outputs[: self.of], (*params, *self.weights)))
 
 
+class OfTrace(RegionOp):
+    """An op that asks for derivatives of a region that has run, by the trace of it."""
+
+    effect: ClassVar[Effect] = Effect.HOST
+    variadic: ClassVar[bool] = True
+
+    def _trace(self, operands: Sequence[Type], regions: Sequence[Region]) -> TraceType:
+        """Return the type of the trace, which is the first operand."""
+        _expect_regions(self, regions, 0)
+        if not operands or not isinstance(operands[0], TraceType):
+            raise mistake(self, "t", "a trace", operands[0] if operands else (), TypeError)
+        return operands[0]
+
+
 @operation
-class Pull(RegionOp):
+class Pull(OfTrace):
     """The gradients of a region that has run: `x': f32[3], w': f32[3] = pull!(t, s)`.
 
     The pass `differentiate` replaces it by the adjoint of the recorded region.  A trace may be pulled several times, and in regions
@@ -252,19 +268,15 @@ class Pull(RegionOp):
     """
 
     name: ClassVar[str] = "pull!"
-    effect: ClassVar[Effect] = Effect.HOST
-    variadic: ClassVar[bool] = True
 
     def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
-        _expect_regions(self, regions, 0)
-        if not operands or not isinstance(operands[0], TraceType):
-            raise mistake(self, "t", "a trace", operands[0] if operands else (), TypeError)
-        _expect_types(self, "cotangents", operands[0].outputs, operands[1:])
-        return operands[0].leaves
+        trace = self._trace(operands, regions)
+        _expect_types(self, "cotangents", trace.outputs, operands[1:])
+        return trace.leaves
 
 
 @operation
-class Along(RegionOp):
+class Along(OfTrace):
     """The derivative along a direction of a region that has run: `y': f32 = along!(t, s)`.
 
     The pass `differentiate` replaces it by the nodes that compute the tangents of the recorded region (`passes/forward.py`); a branch or
@@ -276,19 +288,15 @@ class Along(RegionOp):
     operands then a tangent for each argument that it differentiates by
     result   the tangent of each value that it differentiates; zeros for one that does not depend on an argument
     gradient that of the nodes that replace it
-    errors   TypeError when `t` is no trace, or the tangents are not of the types of its arguments
+    errors   TypeError when `t` is not a trace, or a tangent does not have the type of its argument
     """
 
     name: ClassVar[str] = "along!"
-    effect: ClassVar[Effect] = Effect.HOST
-    variadic: ClassVar[bool] = True
 
     def result_types(self, operands: Sequence[Type], regions: Sequence[Region]) -> tuple[Type, ...]:
-        _expect_regions(self, regions, 0)
-        if not operands or not isinstance(operands[0], TraceType):
-            raise mistake(self, "t", "a trace", operands[0] if operands else (), TypeError)
-        _expect_types(self, "tangents", operands[0].leaves, operands[1:])
-        return operands[0].outputs
+        trace = self._trace(operands, regions)
+        _expect_types(self, "tangents", trace.leaves, operands[1:])
+        return trace.outputs
 
 
 @operation

@@ -185,7 +185,7 @@ def ran(
     """
     check_gradients()
     if (graph := emitter()) is not None:
-        return graph.record(graph.differentiable(fn, args, positions, weights, has_aux))
+        return graph.record(graph.differentiable(fn, args, {}, positions, weights, has_aux))
     tape, run, result, outputs, own = _on_tape(fn, args, positions, weights, has_aux)
     pullback = Pullback(tape, run.start, outputs, run.wanted, own)
     return result, outputs, lambda cotangents: run.structured(pullback(cotangents))
@@ -222,7 +222,7 @@ def pushed(fn: Any, args: tuple[Any, ...], positions: Sequence[int], tangents: S
     """
     check_gradients()
     if (graph := emitter()) is not None:
-        return graph.tangent(graph.differentiable(fn, args, positions, (), has_aux), tangents)
+        return graph.tangent(graph.differentiable(fn, args, {}, positions, (), has_aux), tangents)
     tape, run, result, outputs, _ = _on_tape(fn, args, positions, (), has_aux)
     return result, outputs, Pushforward(tape, run.start, outputs, run.wanted, own=False)(tangents)
 
@@ -236,7 +236,7 @@ def linear(fn: Any, args: tuple[Any, ...], positions: Sequence[int], has_aux: bo
     """
     check_gradients()
     if (graph := emitter()) is not None:
-        return graph.linear(graph.differentiable(fn, args, positions, (), has_aux))
+        return graph.linear(graph.differentiable(fn, args, {}, positions, (), has_aux))
     tape, run, result, outputs, own = _on_tape(fn, args, positions, (), has_aux)
     return result, outputs, Pushforward(tape, run.start, outputs, run.wanted, own)
 

@@ -168,7 +168,7 @@ def _by_columns(name: str, fn: Callable[..., Any], given: tuple[Any, ...], posit
         result, outputs, push = linear(fn, given, positions, has_aux)
         _check_outputs(name, outputs)
         along = one_after_the_other(lambda *tangents: tuple(push(tangents)))(*directions)
-    elif (inner := graph.differentiable(fn, given, positions, (), has_aux)).runs_along_a_path:
+    elif (inner := graph.differentiable(fn, given, {}, positions, (), has_aux)).runs_along_a_path:
         # It runs once, and so do its hooks, not once for each column.
         result, outputs, push = graph.linear(inner)
         _check_outputs(name, outputs)

@@ -15,7 +15,7 @@ from adjoint.frontend.lowerer import Lowerer
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal, Region, Value, walk
 from adjoint.ir.op import Op
-from adjoint.ir.ops.control import Along, Gradient, Pull, Record, Tangent
+from adjoint.ir.ops.control import Along, Gradient, OfTrace, Pull, Record, Tangent
 from adjoint.ir.ops.conversion import NoGrad
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.stack import Undef
@@ -61,7 +61,7 @@ class Gradients:
         Arguments and results are those of `adjoint.runtime.gradients.grad.differentiate`: the function's result, the gradients of
         arguments, and those of the weights.
         """
-        inner = self._differentiated(fn, args, kwargs, positions, weights, has_aux)
+        inner = self.differentiable(fn, args, kwargs, positions, weights, has_aux)
         outputs = inner.outputs
         if inner.ends:
             sens = sens_of = None
@@ -72,17 +72,6 @@ class Gradients:
         sent = [s for x, s in given if x.dtype is not BOOL]
         result, rest = self._ran(Gradient(*inner.attributes), inner, self._values.atoms(sent))
         return result, *self._by_leaf(inner, rest)
-
-    def differentiable(self, fn: Any, args: tuple[Any, ...], positions: Sequence[int], weights: Sequence[Parameter],
-                       has_aux: bool) -> Differentiable:
-        """Call a function in a region of its own, for one of the nodes that `tangent` and `record` add.
-
-        fn         the function
-        positions  the arguments to differentiate by
-        weights    the Parameters to differentiate by
-        has_aux    True if only the first item of the result is differentiated
-        """
-        return self._differentiated(fn, args, {}, positions, weights, has_aux)
 
     def tangent(self, inner: Differentiable, tangents: Sequence[Tensor]) -> tuple[Any, list[Tensor], list[Tensor]]:
         """Add a node that runs a function with the tangents of its values, as `jvp` does.
@@ -152,10 +141,10 @@ class Gradients:
             raise errors.NOT_IN_GRAPH.at(self._regions.loc, f"this {what} was made inside a branch, loop or cell that has ended",
                                          help="call it there, and go on with its results")
 
-    def _differentiated(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int],
-                        weights: Sequence[Parameter], has_aux: bool) -> Differentiable:
+    def differentiable(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Sequence[int],
+                       weights: Sequence[Parameter], has_aux: bool) -> Differentiable:
         """Call a function in a new region (a body of nodes) whose parameters are the tensors to differentiate by, and return what came of
-        it.
+        it, for one of the nodes that `differentiate`, `tangent`, `record` and `linear` add.
 
         positions  the arguments to differentiate by
         weights    the Parameters to differentiate by
@@ -310,7 +299,7 @@ class Differentiable(NamedTuple):
         """
         region = replace(self.region, nodes=tuple(without_hooks(self.region.nodes)))
         return reads_what_it_writes(region) or any(
-            calls_python(node.op) and not isinstance(node.op, (Along, Draw, Pull)) for node in walk(region))
+            calls_python(node.op) and not isinstance(node.op, (Draw, OfTrace)) for node in walk(region))
 
     @property
     def attributes(self) -> tuple[int, tuple[str, ...], tuple[TensorType, ...]]:
