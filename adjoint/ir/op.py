@@ -128,6 +128,8 @@ class Op(metaclass=_OpClass):
     Where that depends on the operands, `cut` tells."""
     in_python: ClassVar[bool] = False
     """True if the op is computed by its reference, although there is a compiler."""
+    watches: ClassVar[bool] = False
+    """True if the op shows its operand to people: in a batch its result is that of all examples together, and is the same for each."""
     by_program: ClassVar[bool] = False
     """True if a program defines the op, by `adjoint.operator`, and may define another one of the same name."""
     public: ClassVar[Public | tuple[Public, ...]] = ()

@@ -12,6 +12,7 @@ A value is *mapped* if it depends on the example.  What is not mapped is compute
     if, with a mapped condition          both sides, each only if an example takes it, and a choice for each example
     while, with a mapped condition       rounds until the last example is done; those that are done keep their values
     the same, with hooks on gradients    a loop over the examples: only those that get there call the hooks
+    an op that only watches              the op, of all examples together; it and the write of its result are in no loop
     anything else                        a loop over the examples that runs the node itself:
 
         z = op(x)                        z = for i in range(0, n, 1) carry (z = zeros) { z_i = op(x[i]); yield set_row(z, i, z_i) }
@@ -25,15 +26,16 @@ examples; there none may be drawn in a branch or a loop.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal, Node, Region, Value, free_of, free_values, tensor_type, walk
-from adjoint.ir.op import Effect
+from adjoint.ir.op import Effect, Op
 from adjoint.ir.ops.batching import repeated
 from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.control import Cell, Differentiated, For, If, While
+from adjoint.ir.ops.conversion import StraightThrough
 from adjoint.ir.ops.counted import CountedOp
 from adjoint.ir.ops.host import Apply, Attach, Hook, Outputs
 from adjoint.ir.ops.random import Draw
@@ -63,7 +65,8 @@ def batched(b: Builder, region: Region, operands: Sequence[Atom], copier: Rewrit
     examples: Known = {param: b.examples(x, hint=param.hint) if tensor_type(x).dtype.is_inexact else x
                        for param, x in zip(region.params, operands, strict=True)}
     inner = b.inner()
-    batch = _Batch(size, examples, copier)
+    watched = _watched(region)
+    batch = _Batch(size, examples, copier, watched)
     try:
         if not together or any(
                 isinstance(node.op, Apply) or any(isinstance(value.type, StackType) for value in node.results) for node in walk(region)):
@@ -72,7 +75,7 @@ def batched(b: Builder, region: Region, operands: Sequence[Atom], copier: Rewrit
         results = [batch.result(inner, atom) for atom in region.results]
     except _Repeated:
         inner = b.inner()
-        results = _Batch(size, examples, copier).loop(inner, region.nodes, region.results)
+        results = _Batch(size, examples, copier, watched).loop(inner, region.nodes, region.results)
     b.nodes += inner.nodes
     return results
 
@@ -105,10 +108,11 @@ class _Batch:
     size    the number of examples
     examples  for each value of one example, that of all
     copier    copies nodes that are not changed
+    watched   what the ops of the region that watch have computed
     """
 
-    def __init__(self, size: Dim, examples: Known, copier: Rewriter):
-        self._size, self._copier = size, copier
+    def __init__(self, size: Dim, examples: Known, copier: Rewriter, watched: Collection[Value]):
+        self._size, self._copier, self._watched = size, copier, watched
         self._known: Known = dict(examples)
         """For each value of the region that was computed: what it has become.  Values from outside stay."""
         self._mapped: set[Value] = set(examples)
@@ -187,8 +191,9 @@ class _Batch:
     def _node(self, b: Builder, node: Node) -> None:
         op = node.op
         flags = [self._is_mapped(atom) for atom in node.operands]
-        inside = {inner.op.effect for region in node.regions for inner in walk(region) if not isinstance(inner.op, (Check, Draw))}
-        if isinstance(op, (Attach, Write)) or Effect.WRITES in inside:
+        inside = {inner.op.effect for region in node.regions for inner in walk(region)
+                  if not isinstance(inner.op, (Check, Draw)) and not self._shows(inner)}
+        if (isinstance(op, (Attach, Write)) and not self._shows(node)) or Effect.WRITES in inside:
             self._check_write(node, flags)
             raise _Repeated
         calls = (op.effect is Effect.HOST and not isinstance(op, (Check, Draw))) or Effect.HOST in inside
@@ -209,6 +214,8 @@ class _Batch:
                 self._loop(b, node, (), node.operands)
             case Cell(symbol="", rule="") if not calls:
                 self._cell(b, node)
+            case Op(watches=True):
+                self._became(node, [b.emit(op, *(became(atom, self._known) for atom in node.operands))], mapped=False)
             case Group():
                 self._became(node, [b.emit(op, *(self.for_all(b, atom) for atom in node.operands))], mapped=True)
             case Item():
@@ -220,9 +227,12 @@ class _Batch:
                     results = self.loop(b, [node], node.results)
                 self._became(node, results, mapped=True)
 
-    @staticmethod
-    def _check_write(node: Node, flags: Sequence[bool]) -> None:
-        if isinstance(node.op, Write) and any(flags):
+    def _shows(self, node: Node) -> bool:
+        """Return True if a node writes what an op that watches has computed."""
+        return isinstance(node.op, Write) and node.operands[0] in self._watched
+
+    def _check_write(self, node: Node, flags: Sequence[bool]) -> None:
+        if isinstance(node.op, Write) and any(flags) and not self._shows(node):
             raise errors.WRITTEN_IN_BATCH.at(node.loc, f"`@{node.op.symbol}` is written, and the value depends on the example")
 
     # -- a loop over the examples ------------------------------------------------------------------------------------------
@@ -432,6 +442,15 @@ def _drawing(nodes: Sequence[Node]) -> Iterator[Node]:
             yield node
         elif isinstance(node.op, (Cell, Differentiated)):
             yield from _drawing(node.regions[0].nodes)
+
+
+def _watched(region: Region) -> set[Value]:
+    """Return what ops that watch have computed, also where a write without a gradient follows."""
+    found = set[Value]()
+    for node in walk(region):
+        if node.op.watches or (isinstance(node.op, StraightThrough) and node.operands[1] in found):
+            found.update(node.results)
+    return found
 
 
 def _of_tensors(node: Node) -> bool:

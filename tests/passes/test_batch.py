@@ -26,7 +26,7 @@ from adjoint.testing.cases import Case, case_of, samples_of
 
 EXAMPLES = 3
 
-OPS = [name for name, op in registry().items() if op.reference is not Op.reference and op.effect is not Effect.HOST]
+OPS = [name for name, op in registry().items() if op.reference is not Op.reference and op.effect is not Effect.HOST and not op.watches]
 """Ops that compute."""
 
 
@@ -103,6 +103,33 @@ def test_an_op_in_a_batch_has_the_bits_of_the_loop(name: str) -> None:
             else:
                 assert numbers.tobytes() == wanted.tobytes(), case.name
     assert apart == (name in OTHER_BITS)
+
+
+WATCHED = """param @seen : f64[6]
+
+func @f(x: f32[3, 4], p: f32) -> f32[3, 4] {
+  y: f32[3, 4] = batch carry (a: f32[4] = x) {
+    e: f32[4] = exp(a)
+    s: f64[6] = statistics(e)
+    old: f64[6] = read @seen
+    kept: f64[6] = straight_through(old, s)
+    write! @seen(kept)
+    yield e
+  }
+  return y
+}
+"""
+
+
+def test_an_op_that_watches_takes_all_examples_together_and_makes_no_loop() -> None:
+    module = parse_module(WATCHED)
+    expanded = EXPANDED.run(module)
+    verify_module(expanded)
+    assert not any(isinstance(node.op, For) for node in walk(expanded.functions["f"].body))
+    x = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+    state: dict[str, Any] = {"seen": np.zeros(6)}
+    interpret(expanded.functions["f"], [x, np.float32(0)], expanded, state=state)
+    np.testing.assert_array_equal(state["seen"], registry()["statistics"]().reference(np.exp(x)))
 
 
 # Regions.

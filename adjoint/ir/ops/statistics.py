@@ -33,10 +33,12 @@ class Statistics(Op):
     x         T[s], T f32 or f64
     result    f64[6]
     gradient  none
+    batch     of the elements of all examples
     errors    TypeError: neither f32 nor f64
     """
 
     cuts = "statistics are for looking at a tensor"
+    watches = True
     samples = (
         sample(tensor(F32, (2, 3)), values={0: [[0.0, 2.0, -0.0], [np.nan, np.inf, -1.0]]}, smooth=False, note="zeros, NaN and infinity"),
         sample(tensor(F64, (4, 3)), smooth=False),

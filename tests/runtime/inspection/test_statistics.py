@@ -116,6 +116,31 @@ def test_the_numbers_that_hooks_give(way: str, told: bool) -> None:
     assert not any("construct" in cell.__dict__ for _, cell in net.cells_and_names())
 
 
+QUESTIONS: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
+    "vmap": lambda net: ms.vmap(lambda x: net(x)),
+    "gradients of a batch": lambda net: ms.vmap(ms.grad(lambda x: (net(x) ** 2).sum())),
+    "jacfwd": lambda net: ms.jacfwd(lambda x: net(x)),
+    "gradient of jacfwd": lambda net: ms.grad(lambda x: (ms.jacfwd(lambda x: net(x))(x) ** 2).sum()),
+    "hessian": lambda net: ms.hessian(lambda x: (net(x) ** 2).sum()),
+}
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_batch_keeps_its_bits_and_is_seen_as_one_tensor(question: str, jitted: bool) -> None:
+    net, _, _ = training("eager")
+    function = QUESTIONS[question](net)
+    if jitted:
+        function = jit(function)
+    x = X if question in ("vmap", "gradients of a batch") else X[1]
+    expected = function(x)
+    with watch.statistics(net) as found:
+        assert function(x).asnumpy().tobytes() == expected.asnumpy().tobytes()
+    outputs = {row.name: row[3:9] for row in found.latest if row.kind == "output"}
+    assert outputs.keys() == {"Net", "first", "layers", "layers.0", "layers.1"}
+    np.testing.assert_allclose(outputs["first"], numbers(net.first(x)), rtol=2e-6, atol=1e-9)
+
+
 @pytest.mark.parametrize("way", ["jit", "jitted loss"])
 def test_a_graph_is_made_once_for_sampled_steps_and_once_for_the_others(way: str) -> None:
     net, call, _ = training(way)
