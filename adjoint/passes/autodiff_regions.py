@@ -35,11 +35,22 @@ from adjoint.ir.ops.control import Along, Call, Cell, For, If, Pull, While, know
 from adjoint.ir.ops.host import Bprop, CellCallback
 from adjoint.ir.ops.stack import Pop
 from adjoint.ir.ops.state import Read
-from adjoint.ir.types import BOOL, I64, StackType, Type, scalar, stack_of
+from adjoint.ir.types import I64, Type, scalar, stack_of
 from adjoint.passes import errors
 from adjoint.passes.activity import Branched, Leaf, Pending, Repeated, Times
-from adjoint.passes.cotangent import NEVER, ONCE, Cotangent, Sometimes, given, presence, value_of
-from adjoint.passes.patterns import FALSE, TRUE
+from adjoint.passes.cotangent import (
+    NEVER,
+    ONCE,
+    Cotangent,
+    Sometimes,
+    carried_as,
+    filled,
+    given,
+    joined_status,
+    parts_of,
+    status_of,
+    value_of,
+)
 from adjoint.passes.rebuild import fresh, renamed
 from adjoint.passes.rounds import same_in_each_round
 from adjoint.passes.sweep import Counts, RegionRules, Sweep
@@ -104,22 +115,6 @@ class _Carried:
     entering: Cotangent | None
 
 
-def _status(cotangent: Cotangent | None) -> str:
-    return "never" if cotangent is None else "sometimes" if isinstance(cotangent, Sometimes) else "always"
-
-
-def _joined(before: str, after: str, type_: Type) -> str:
-    """Return how often a cotangent (gradient) that a loop carries exists, as "never", "sometimes" or "always".
-
-    before  how often it exists before a round
-    after   how often it exists after a round
-    type_   its type; the cotangent of a stack is a stack, which begins empty: "never" before and anything else after give "always"
-    """
-    if before == after:
-        return before
-    return "always" if before == "never" and isinstance(type_, StackType) else "sometimes"
-
-
 def _pull_loop(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None], pending: Sequence[Counts]) -> None:
     body = node.regions[-1]
     initial = node.operands[len(node.operands) - len(cotangents) :]
@@ -132,10 +127,10 @@ def _pull_loop(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None],
 
     counts = _entering_counts(sweep, carried, captured, pending)
 
-    statuses = [_status(slot.entering) for slot in slots]
+    statuses = [status_of(slot.entering) for slot in slots]
     while True:
         trial = sweep.trial()
-        entering = [_entering(slot, status) for slot, status in zip(slots, statuses, strict=True)]
+        entering = [carried_as(slot.type, slot.hint, status) for slot, status in zip(slots, statuses, strict=True)]
         for leaf, ct in zip(captured, entering[len(carried) :], strict=True):
             if ct is not None:
                 trial.sums[leaf] = ct
@@ -151,7 +146,7 @@ def _pull_loop(sweep: Sweep, node: Node, cotangents: Sequence[Cotangent | None],
         handed = {key: count for param in carried for key, count in trial.hand_on(param).items()}
         left = {key: trial.counted(count) for key, count in {**trial.sums, **handed}.items() if isinstance(key, Pending)}
         leaving = [*trial.take_all(carried, body.nodes), *(trial.sums.get(leaf) for leaf in captured)]
-        joined = [_joined(s, _status(ct), slot.type) for s, ct, slot in zip(statuses, leaving, slots, strict=True)]
+        joined = [joined_status(s, status_of(ct), slot.type) for s, ct, slot in zip(statuses, leaving, slots, strict=True)]
         if joined == statuses and left.keys() <= counts.keys():
             break
         statuses = joined
@@ -204,18 +199,6 @@ def _captured(sweep: Sweep, body: Region) -> list[Leaf]:
     return list(dict.fromkeys(leaf for leaf in (*outside, *reads) if leaf in activity.active))
 
 
-def _entering(slot: _Carried, status: str) -> Cotangent | None:
-    """Make the value under which the adjoint of a loop's body receives a carried cotangent (gradient); None if it never exists.
-
-    slot    describes the cotangent
-    status  how often it exists: "never"; "always", for one new value; "sometimes", for a `Sometimes` of a new value and a new bit
-    """
-    if status == "never":
-        return None
-    value = Value(slot.type, f"{slot.hint}'")
-    return value if status == "always" else Sometimes(value, Value(scalar(BOOL), "there"))
-
-
 def _emit_loop(
     sweep: Sweep,
     node: Node,
@@ -236,8 +219,8 @@ def _emit_loop(
     Return the cotangents after the loop.
     """
     b = sweep.b
-    params = [part for ct in entering for part in _parts(ct)]
-    yielded = [part for slot, status, ct in zip(slots, statuses, leaving, strict=True) for part in _filled(trial.b, status, ct, slot.type)]
+    params = [part for ct in entering for part in parts_of(ct)]
+    yielded = [part for slot, status, ct in zip(slots, statuses, leaving, strict=True) for part in filled(trial.b, status, ct, slot.type)]
     adjoint = trial.b.finish(yielded, params)
     body = node.regions[-1]
     seen = _seen(sweep, body, adjoint)
@@ -252,7 +235,7 @@ def _emit_loop(
     inner.nodes += trial.b.nodes
     region = _once(sweep, inner.finish([*yielded, *rests], [index, *params, *tops]), [index, *seen])
 
-    start = [part for slot, status in zip(slots, statuses, strict=True) for part in _filled(b, status, slot.entering, slot.type)]
+    start = [part for slot, status in zip(slots, statuses, strict=True) for part in filled(b, status, slot.entering, slot.type)]
     results = list(b.emit_node(For(), [*bounds, *start, *stacks], regions=[region]).results)
     for result, param in zip(results, [*params, *tops], strict=True):
         result.hint = param.hint
@@ -266,7 +249,7 @@ def _emit_loop(
                 after.append(results.pop(0))
             case _:
                 value, bit = results.pop(0), results.pop(0)
-                always = at_least_once and _status(ct) == "always"
+                always = at_least_once and status_of(ct) == "always"
                 after.append(value if always else Sometimes(value, bit))
     return after
 
@@ -280,42 +263,6 @@ def _changing(sweep: Sweep, node: Node, seen: Sequence[Value]) -> list[Value]:
     same = same_in_each_round(node.regions[-1], seen)
     sweep.looked_at(node).same.update(dict.fromkeys(same))
     return [value for value in seen if value not in same]
-
-
-def _parts(cotangent: Cotangent | None) -> list[Value]:
-    """Return the parameters in a cotangent (gradient) that `_entering` made: none for None, its value, or its value and its bit (a bool
-    that tells whether it exists).
-    """
-    match cotangent:
-        case None:
-            return []
-        case Sometimes(value=value, bit=bit):
-            return [value, bit]  # pyright: ignore[reportReturnType] - parameters, made by _entering
-        case _:
-            return [cotangent]  # pyright: ignore[reportReturnType] - as above
-
-
-def _filled(b: Builder, status: str, cotangent: Cotangent | None, type_: Type) -> list[Atom]:
-    """Return the atoms that a loop carries for one cotangent (gradient), computed in `b`: none, its value, or its value and its bit (a bool
-    that tells whether it exists).
-
-    status     how often it exists in the loop: "never", "always" or "sometimes"; this decides how many atoms
-    cotangent  the cotangent here; None if it does not exist here
-    type_      its type, for a placeholder where it does not exist
-    """
-    match status, cotangent:
-        case "never", _:
-            return []
-        case "always", None:
-            return [b.stack(results=(type_,))]
-        case "always", _:
-            return [cotangent]  # pyright: ignore[reportReturnType] - what is there always is no Sometimes
-        case _, None:
-            return [b.undef(results=(type_,)), FALSE]
-        case _, Sometimes(value=value):
-            return [value, presence(b, cotangent)]
-        case _:
-            return [cotangent, TRUE]
 
 
 def _backwards(sweep: Sweep, node: Node, seen: Sequence[Value]) -> tuple[list[Atom], Value]:

@@ -8,6 +8,11 @@ branch of an `if` reads the value, or a loop may run zero times) it is a value w
     Atom                             always
     Sometimes(v, p)                  v if p is true; if p is false, v is undefined and must not be read
     Sometimes(v, p, when=False)      v if p is false
+
+The same holds for tangents: a value that depends on nothing that is varied, on the path that ran, has none.
+
+What a loop carries from round to round exists "never", "always" or "sometimes", its *status*: it carries nothing, a value, or a value and
+its bit.
 """
 
 from __future__ import annotations
@@ -16,11 +21,14 @@ from collections.abc import Iterable
 
 from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Literal
-from adjoint.ir.types import I64, Type, scalar
+from adjoint.ir.core import Atom, Literal, Value
+from adjoint.ir.types import BOOL, I64, StackType, Type, scalar
 from adjoint.passes.patterns import FALSE, TRUE
 
-__all__ = ["NEVER", "ONCE", "Cotangent", "Sometimes", "given", "presence", "undecided", "value_of"]
+__all__ = [
+    "NEVER", "ONCE", "Cotangent", "Sometimes", "carried_as", "filled", "given", "joined_status", "parts_of", "presence", "status_of",
+    "undecided", "value_of",
+]
 
 NEVER, ONCE = Literal(0, scalar(I64)), Literal(1, scalar(I64))
 """The literals 0 and 1, for the number of times that a callback (hook) runs."""
@@ -75,3 +83,67 @@ def presence(b: Builder, cotangent: Cotangent | None) -> Atom:
     if not isinstance(cotangent, Sometimes):
         return FALSE if cotangent is None else TRUE
     return cotangent.bit if cotangent.when else b.logical_not(cotangent.bit)
+
+
+# loops
+
+
+def status_of(cotangent: Cotangent | None) -> str:
+    """Return how often a cotangent (gradient) exists, as "never", "sometimes" or "always"."""
+    return "never" if cotangent is None else "sometimes" if isinstance(cotangent, Sometimes) else "always"
+
+
+def joined_status(before: str, after: str, type_: Type) -> str:
+    """Return how often a cotangent (gradient) that a loop carries exists, as "never", "sometimes" or "always".
+
+    before  how often it exists before a round
+    after   how often it exists after a round
+    type_   its type; the cotangent of a stack is a stack, which begins empty: "never" before and anything else after give "always"
+    """
+    if before == after:
+        return before
+    return "always" if before == "never" and isinstance(type_, StackType) else "sometimes"
+
+
+def carried_as(type_: Type, hint: str, status: str) -> Cotangent | None:
+    """Make the new value, of a status, under which the body of a loop receives what is carried; None if it never exists."""
+    if status == "never":
+        return None
+    value = Value(type_, f"{hint}'")
+    return value if status == "always" else Sometimes(value, Value(scalar(BOOL), "there"))
+
+
+def parts_of(cotangent: Cotangent | None) -> list[Value]:
+    """Return the values in a cotangent (gradient) that `carried_as` made: none for None, its value, or its value and its bit (a bool that
+    tells whether it exists).
+    """
+    match cotangent:
+        case None:
+            return []
+        case Sometimes(value=value, bit=bit):
+            return [value, bit]  # pyright: ignore[reportReturnType] - values, made by carried_as
+        case _:
+            return [cotangent]  # pyright: ignore[reportReturnType] - as above
+
+
+def filled(b: Builder, status: str, cotangent: Cotangent | None, type_: Type) -> list[Atom]:
+    """Return the atoms that a loop carries for one cotangent (gradient), computed in `b`: none, its value, or its value and its bit (a bool
+    that tells whether it exists).
+
+    status     how often it exists in the loop: "never", "always" or "sometimes"; this decides how many atoms
+    cotangent  the cotangent here; None if it does not exist here
+    type_      its type, for a placeholder where it does not exist
+    """
+    match status, cotangent:
+        case "never", _:
+            return []
+        case "always", None:
+            return [b.stack(results=(type_,)) if isinstance(type_, StackType) else b.undef(results=(type_,))]
+        case "always", _:
+            return [cotangent]  # pyright: ignore[reportReturnType] - what is there always is no Sometimes
+        case _, None:
+            return [b.undef(results=(type_,)), FALSE]
+        case _, Sometimes(value=value):
+            return [value, presence(b, cotangent)]
+        case _:
+            return [cotangent, TRUE]

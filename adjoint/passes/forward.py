@@ -11,13 +11,18 @@ computes only for the cotangent is dead code then.  Where an op is used twice, y
 
 Control flow carries tangents beside the values.  No stack is needed, and no value is kept longer than without a derivative:
 
-    y = if c { R } else { S }                    y, y' = if c { R; R' } else { S; S' }         zeros on a side without a tangent
+    y = if c { R } else { S }                    y, y' = if c { R; R' } else { S; S' }
     y = for i in range carry (a) { R }           y, y' = for i in range carry (a, a') { R; R' }
     y = while carry (a) test { T } do { R }      y, y' = while carry (a, a') test { T } do { R; R' }         T has no tangent
     y = cell carry (x = a) { R }                 the cell, whose values inside become results where R' uses them; then R'
     write! @w(v), x = read @w                    x' = v'
 
-A value has no tangent if it does not depend on what has one, and no node is made for it.  Hooks on gradients have no part in this: a
+A value has no tangent if it does not depend on what has one, and no node is made for it.  Absent is not zero: the product of a zero with
+the infinite derivative of a root would be NaN, and a sum of a zero with -0.0 is 0.0.  Where the path that runs decides, the tangent is a
+`Sometimes`: on one side of an `if`, or from some round of a loop on, which then carries a bit that tells whether it exists.  What is
+computed of such a tangent is inside of an `if` on that bit.
+
+Hooks on gradients have no part in this: a
 tangent is no gradient, and passes them by.  A function of the user's that computes a gradient in Python, a `bprop` or what a hook does
 inside of an inner gradient, has no nodes to transpose: that is an error here.
 """
@@ -34,13 +39,26 @@ from adjoint.foundation.made import count
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Function, Literal, Module, Node, Region, Value, free_of, free_values, walk
 from adjoint.ir.op import NotDifferentiable
-from adjoint.ir.ops.control import Call, Cell, Differentiated, For, If, RegionOp, While
+from adjoint.ir.ops.control import Call, Cell, Differentiated, For, If, RegionOp, While, known_rounds
 from adjoint.ir.ops.conversion import Identity
 from adjoint.ir.ops.host import Attach, Hook, Outputs, Pack
+from adjoint.ir.ops.stack import Undef
 from adjoint.ir.ops.state import Read, Write
-from adjoint.ir.types import NamedSizes, StackType, Type
+from adjoint.ir.types import BOOL, NamedSizes, StackType, Type, scalar
 from adjoint.passes import errors
 from adjoint.passes.activity import differentiable
+from adjoint.passes.cotangent import (
+    Cotangent,
+    Sometimes,
+    carried_as,
+    filled,
+    given,
+    joined_status,
+    parts_of,
+    presence,
+    status_of,
+    value_of,
+)
 from adjoint.passes.dce import living
 from adjoint.passes.inline import inlined
 from adjoint.passes.rebuild import Rewriter, became
@@ -115,7 +133,7 @@ def pushforward(symbol: str, nodes: Sequence[Node], outputs: Sequence[Atom], inp
     b, given = Builder(), [Value(x.type, f"{x.hint}'") for x in inputs]
     forward = _Forward(dict(zip(inputs, given, strict=True)), module)
     forward.beside(b, nodes)
-    found = [forward.tangent(atom) for atom in outputs]
+    found = [None if forward.tangent(atom) is None else forward.or_zero(b, atom) for atom in outputs]
     there = [tangent for tangent in found if tangent is not None]
     kept = living(b.nodes, there)
     residuals = free_values(kept, there, given)
@@ -154,23 +172,37 @@ class _Forward:
     """
 
     def __init__(self, directions: Mapping[Value, Atom], module: Module | None):
-        self._tangents: dict[Value, Atom] = dict(directions)
-        self._state: dict[str, Atom] = {}
+        self._tangents: dict[Value, Cotangent] = dict(directions)
+        self._state: dict[str, Cotangent] = {}
         """For each symbol of a parameter that was written with a value that has a tangent: that tangent."""
         self._refused: dict[Value, Exception] = {}
         """The results of nodes that have no derivative, although other results of these have one, with the errors that say so."""
+        self._undefined: set[Atom] = set()
+        """The results of `undef`: nothing reads such a value, nor its tangent, which may be anything."""
+        self._sides: dict[Atom, bool] = {}
+        """For each condition of an `if` around the place that the walk has reached: on which side it is."""
         self._module = module
 
-    def tangent(self, atom: Atom) -> Atom | None:
+    def tangent(self, atom: Atom) -> Cotangent | None:
         """Return the tangent of an atom, None if it has none; NoGradient if it has no derivative."""
         if atom in self._refused:
             raise self._refused[atom]
-        return None if isinstance(atom, Literal) else self._tangents.get(atom)
+        return None if isinstance(atom, Literal) else self._here(self._tangents.get(atom))
+
+    def _here(self, tangent: Cotangent | None) -> Cotangent | None:
+        """Return a tangent as it is on the sides of branches that the walk is on."""
+        if isinstance(tangent, Sometimes) and tangent.bit in self._sides:
+            return given(tangent, tangent.bit, known=self._sides[tangent.bit])
+        return tangent
 
     def or_zero(self, b: Builder, atom: Atom) -> Atom:
-        """Return the tangent of an atom, zeros if it has none."""
+        """Return the tangent of an atom, zeros where it has none."""
         found = self.tangent(atom)
-        return _zeros(b, atom.type) if found is None else found
+        if not isinstance(found, Sometimes):
+            return _zeros(b, atom.type) if found is None else found
+        here, elsewhere = b.inner(), b.inner()
+        regions = here.finish([found.value]), elsewhere.finish([_zeros(elsewhere, atom.type)])
+        return b.emit(If(), found.bit, regions=regions if found.when else regions[::-1], hint=getattr(found.value, "hint", "y"))
 
     # -- nodes -------------------------------------------------------------------------------------------------------------
     def nodes(self, b: Builder, nodes: Sequence[Node], results: Sequence[Atom]) -> None:
@@ -194,7 +226,7 @@ class _Forward:
                 made.append(node)
                 self.beside(beside, [node])
         put()
-        used.update(found for atom in results if isinstance(found := self.tangent(atom), Value))
+        used.update(part for atom in results for part in _atoms(self.tangent(atom)) if isinstance(part, Value))
         extended(b, made.nodes, {}, used)
 
     def beside(self, b: Builder, nodes: Sequence[Node]) -> None:
@@ -205,6 +237,8 @@ class _Forward:
                     self._set(node.result, self._state.get(symbol))
                 case Write(symbol=symbol):
                     self._write(symbol, self.tangent(node.operands[0]))
+                case Undef():
+                    self._undefined.update(node.results)
                 case Hook() | Outputs():
                     for atom, value in zip(node.operands, node.results, strict=True):
                         self._set(value, self.tangent(atom))
@@ -226,13 +260,13 @@ class _Forward:
                 case op:
                     self._push(b, node, op.vjp)
 
-    def _set(self, value: Value, tangent: Atom | None) -> None:
+    def _set(self, value: Value, tangent: Cotangent | None) -> None:
         if tangent is None or not differentiable(value.type):
             self._tangents.pop(value, None)
         else:
             self._tangents[value] = tangent
 
-    def _write(self, symbol: str, tangent: Atom | None) -> None:
+    def _write(self, symbol: str, tangent: Cotangent | None) -> None:
         if tangent is None:
             self._state.pop(symbol, None)
         else:
@@ -272,17 +306,17 @@ class _Forward:
         except NamedSizes as error:
             _refuse(node, f"the derivative of `{node.op.name}` needs known sizes ({error}): run the pass `specialize` first", error)
         new = {value for made in backward.nodes for value in made.results}
-        tangents = [None if ct is None else sweep.or_zero(ct, value.type) for ct, value in zip(found, values, strict=True)]
-        there = [tangent for tangent in tangents if tangent is not None]
+        there = [part for tangent in found for part in _atoms(tangent)]
         forward = b.inner()
         extended(forward, pulled.nodes, sweep.looked, sweep.needed(free_values(backward.nodes, there)))
         made = living([*forward.nodes, *backward.nodes], there, self._module)
         if not {*seeds.values()}.isdisjoint(free_values(made, there)):
             raise InternalError(f"the gradient of `{node.op.name}` is not linear in the cotangent, at {node.loc}")
         b.nodes += [replace(each, loc=b.loc) for each in made]
-        for value, tangent in zip(values, tangents, strict=True):
-            if tangent in new and isinstance(tangent, Value):
-                tangent.hint = f"{value.hint}'"
+        for value, tangent in zip(values, found, strict=True):
+            made_here = None if tangent is None else value_of(tangent)
+            if isinstance(made_here, Value) and made_here in new:
+                made_here.hint = f"{value.hint}'"
             self._set(value, tangent)
 
     def _pullback_of_call(self, b: Builder, node: Node, *cotangents: Any) -> Sequence[Atom | None]:
@@ -317,92 +351,158 @@ class _Forward:
                 self._loop(b, node)
 
     def _if(self, b: Builder, node: Node) -> None:
-        before = dict(self._state)
-        sides: list[tuple[Builder, dict[str, Atom]]] = []
-        for region in node.regions:
-            self._state = dict(before)
+        condition, before, around = node.operands[0], dict(self._state), self._sides
+        sides: list[tuple[Builder, list[Cotangent | None], dict[str, Cotangent]]] = []
+        for region, known in zip(node.regions, (True, False), strict=True):
+            self._state, self._sides = dict(before), {**around, condition: known}
             inner = b.inner()
             self.nodes(inner, region.nodes, region.results)
-            sides.append((inner, self._state))
-        places = [i for i, value in enumerate(node.results) if differentiable(value.type)
-                  and any(self.tangent(region.results[i]) is not None for region in node.regions)]
-        states = [state for _, state in sides]
-        self._state = {symbol: atom for symbol, atom in states[0].items() if states[1].get(symbol) is atom}
-        symbols = {symbol: atom.type for state in states for symbol, atom in state.items() if symbol not in self._state}
-        regions: list[Region] = []
-        for region, (inner, state) in zip(node.regions, sides, strict=True):
-            more = [self.or_zero(inner, region.results[i]) for i in places]
-            more += [_zeros(inner, type_) if (atom := state.get(symbol)) is None else atom for symbol, type_ in symbols.items()]
-            regions.append(inner.finish([*region.results, *more], (), region.loc))
-        new = [Value(node.results[i].type, f"{node.results[i].hint}'") for i in places]
-        new += [Value(type_, f"{symbol}'") for symbol, type_ in symbols.items()]
-        b.emit_node(node.op, node.operands, regions=regions, results=(*node.results, *new))
-        for i, tangent in zip(places, new, strict=False):
-            self._set(node.results[i], tangent)
-        self._state.update(zip(symbols, new[len(places) :], strict=True))
+            sides.append((inner, [self.tangent(atom) if differentiable(atom.type) else None for atom in region.results], self._state))
+        self._sides = around
+        (first, found, state), (second, other_found, other_state) = sides
+        merge = _Merge(condition, (first, second))
+        for value, one, other, *yielded in zip(node.results, found, other_found, *(region.results for region in node.regions), strict=True):
+            free = [atom in self._undefined for atom in yielded]
+            merge.add(value, f"{value.hint}'", value.type, one, other, free)
+        self._state = {symbol: tangent for symbol, tangent in state.items() if other_state.get(symbol) is tangent}
+        for symbol, known in {**state, **other_state}.items():
+            if symbol not in self._state:
+                merge.add(symbol, f"{symbol}'", known.type, state.get(symbol), other_state.get(symbol), (False, False))
+        regions = [inner.finish([*region.results, *more], (), region.loc)
+                   for region, inner, more in zip(node.regions, (first, second), merge.yields, strict=True)]
+        b.emit_node(node.op, node.operands, regions=regions, results=(*node.results, *merge.results))
+        for key, tangent in merge.merged.items():
+            if isinstance(key, Value):
+                self._set(key, tangent)
+            else:
+                self._write(key, tangent)
 
     def _cell(self, b: Builder, node: Node, op: Cell) -> None:
         """Append a cell with branches or loops, to which tangents are passed, and which returns tangents."""
         (body,) = node.regions
-        given = [(param, tangent) for param, atom in zip(body.params, node.operands, strict=True) if (tangent := self.tangent(atom))]
-        params = [Value(tangent.type, f"{param.hint}'") for param, tangent in given]
-        for (param, _), tangent in zip(given, params, strict=True):
+        passed = [self.tangent(atom) for atom in node.operands]
+        params = [carried_as(param.type, param.hint, status_of(tangent)) for param, tangent in zip(body.params, passed, strict=True)]
+        for param, tangent in zip(body.params, params, strict=True):
             self._set(param, tangent)
         inner = b.inner()
         self.nodes(inner, body.nodes, body.results)
-        found = [(value, tangent) for value, atom in zip(node.results, body.results, strict=True) if (tangent := self.tangent(atom))]
+        found = [self.tangent(atom) for atom in body.results]
         symbols = dict(self._state)
-        region = inner.finish([*body.results, *(tangent for _, tangent in found), *symbols.values()], [*body.params, *params], body.loc)
-        new = [Value(tangent.type, f"{value.hint}'") for value, tangent in found]
-        kept = [Value(atom.type, f"{symbol}'") for symbol, atom in symbols.items()]
-        b.emit_node(Cell(op.title), [*node.operands, *(tangent for _, tangent in given)], regions=[region],
-                    results=(*node.results, *new, *kept))
-        for (value, _), tangent in zip(found, new, strict=True):
+        more = [part for atom, tangent in zip((*body.results, *symbols.values()), (*found, *symbols.values()), strict=True)
+                for part in filled(inner, status_of(tangent), tangent, atom.type)]
+        region = inner.finish([*body.results, *more], [*body.params, *(part for tangent in params for part in parts_of(tangent))], body.loc)
+        new = [carried_as(value.type, value.hint, status_of(tangent)) for value, tangent in zip(node.results, found, strict=True)]
+        kept = {symbol: carried_as(tangent.type, symbol, status_of(tangent)) for symbol, tangent in symbols.items()}
+        operands = [part for atom, tangent in zip(node.operands, passed, strict=True)
+                    for part in filled(b, status_of(tangent), tangent, atom.type)]
+        b.emit_node(Cell(op.title), [*node.operands, *operands], regions=[region],
+                    results=(*node.results, *(part for tangent in (*new, *kept.values()) for part in parts_of(tangent))))
+        for value, tangent in zip(node.results, new, strict=True):
             self._set(value, tangent)
-        self._state = dict(zip(symbols, kept, strict=True))
+        self._state = {symbol: tangent for symbol, tangent in kept.items() if tangent is not None}
 
     def _loop(self, b: Builder, node: Node) -> None:
         """Append a `for` or `while` that carries tangents beside its values, for those that have one in some round."""
         *tests, body = node.regions
         initial, carried = node.operands[len(node.operands) - len(node.results) :], body.params[len(body.params) - len(node.results) :]
-        has = [differentiable(param.type) and self.tangent(atom) is not None for param, atom in zip(carried, initial, strict=True)]
         before = dict(self._state)
-        types = {inner.op.symbol: inner.operands[0].type for inner in walk(body) if isinstance(inner.op, Write)}
-        states = {symbol: symbol in before for symbol in types}
+        written = {inner.op.symbol: inner.operands[0].type for inner in walk(body) if isinstance(inner.op, Write)}
+        slots = [*((param.type, param.hint) for param in carried), *((type_, symbol) for symbol, type_ in written.items())]
+        starts = [*(self.tangent(atom) if differentiable(atom.type) else None for atom in initial), *map(before.get, written)]
+        statuses = [status_of(start) for start in starts]
         while True:  # what a round yields may have a tangent where the initial value has none
-            params = [Value(param.type, f"{param.hint}'") if there else None for param, there in zip(carried, has, strict=True)]
-            for param, tangent in zip(carried, params, strict=True):
+            params = [carried_as(type_, hint, status) for (type_, hint), status in zip(slots, statuses, strict=True)]
+            for param, tangent in zip(carried, params, strict=False):
                 self._set(param, tangent)
-            kept = {symbol: Value(types[symbol], f"{symbol}'") for symbol, there in states.items() if there}
-            self._state = {**{symbol: atom for symbol, atom in before.items() if symbol not in types}, **kept}
+            self._state = {symbol: tangent for symbol, tangent in before.items() if symbol not in written}
+            for symbol, tangent in zip(written, params[len(carried) :], strict=True):
+                self._write(symbol, tangent)
             inner = b.inner()
             self.nodes(inner, body.nodes, body.results)
-            found = [there or (differentiable(param.type) and self.tangent(atom) is not None)
-                     for there, param, atom in zip(has, carried, body.results, strict=True)]
-            written = {symbol: there or symbol in self._state for symbol, there in states.items()}
-            if found == has and written == states:
+            found = [*(self.tangent(atom) if differentiable(atom.type) else None for atom in body.results), *map(self._state.get, written)]
+            joined = [
+                status if atom in self._undefined else status_of(tangent) if status == "never" and start in self._undefined
+                else joined_status(status, status_of(tangent), type_)
+                for status, tangent, (type_, _), start, atom in zip(
+                    statuses, found, slots, (*initial, *[None] * len(written)), (*body.results, *[None] * len(written)), strict=True)]
+            if joined == statuses:
                 break
-            has, states = found, written
-        places = [i for i, there in enumerate(has) if there]
-        start = [self.or_zero(b, initial[i]) for i in places]
-        start += [before[symbol] if symbol in before else _zeros(b, types[symbol]) for symbol in kept]
-        yields = [self.or_zero(inner, body.results[i]) for i in places]
-        yields += [self._state[symbol] if symbol in self._state else _zeros(inner, types[symbol]) for symbol in kept]
-        more = [*(param for param in params if param is not None), *kept.values()]
+            statuses = joined
+        start = [part for status, tangent, (type_, _) in zip(statuses, starts, slots, strict=True)
+                 for part in filled(b, status, tangent, type_)]
+        yields = [part for status, tangent, (type_, _) in zip(statuses, found, slots, strict=True)
+                  for part in filled(inner, status, tangent, type_)]
+        more = [part for tangent in params for part in parts_of(tangent)]
         regions = [Region((*test.params, *more), test.nodes, test.results, test.loc) for test in tests]
         regions.append(inner.finish([*body.results, *yields], [*body.params, *more], body.loc))
-        new = [Value(param.type, f"{value.hint}'") for value, param in zip([*(node.results[i] for i in places), *kept.values()], more,
-                                                                          strict=True)]
-        b.emit_node(node.op, [*node.operands, *start], regions=regions, results=(*node.results, *new))
-        for i, tangent in zip(places, new, strict=False):
-            self._set(node.results[i], tangent)
-        self._state = {**{symbol: atom for symbol, atom in before.items() if symbol not in types},
-                       **dict(zip(kept, new[len(places) :], strict=True))}
+        new = [carried_as(type_, hint, status) for (type_, hint), status in zip(
+            [*((value.type, value.hint) for value in node.results), *slots[len(carried) :]], statuses, strict=True)]
+        b.emit_node(node.op, [*node.operands, *start], regions=regions,
+                    results=(*node.results, *(part for tangent in new for part in parts_of(tangent))))
+        if isinstance(node.op, For) and known_rounds(node.operands[:3]):
+            new = [value_of(tangent) if tangent is not None and status_of(last) == "always" else tangent
+                   for tangent, last in zip(new, found, strict=True)]
+        for value, tangent in zip(node.results, new, strict=False):
+            self._set(value, tangent)
+        self._state = {symbol: tangent for symbol, tangent in before.items() if symbol not in written}
+        for symbol, tangent in zip(written, new[len(carried) :], strict=True):
+            self._write(symbol, tangent)
+
+
+class _Merge:
+    """Collects what the sides of an `if` yield for tangents, and what these have become after it.
+
+    condition  the condition of the `if`
+    sides      the Builders of its sides
+    yields     the atoms that each side yields
+    results    the new values for these
+    merged     the tangents after the `if`, by the keys given
+    """
+
+    def __init__(self, condition: Atom, sides: tuple[Builder, Builder]):
+        self._condition, self._sides = condition, sides
+        self.yields: tuple[list[Atom], list[Atom]] = ([], [])
+        self.results: list[Value] = []
+        self.merged: dict[Value | str, Cotangent | None] = {}
+
+    def add(self, key: Value | str, hint: str, type_: Type, one: Cotangent | None, other: Cotangent | None, free: Sequence[bool]) -> None:
+        """Add a tangent: as it is on each side, and whether it may be anything there."""
+        if one is other:
+            self.merged[key] = one
+            return
+        if isinstance(type_, StackType):  # as many tangents are popped as were pushed
+            one, other = (_zeros(b, type_) if ct is None else ct for b, ct in zip(self._sides, (one, other), strict=True))
+        always = [may_be_anything or (ct is not None and not isinstance(ct, Sometimes))
+                  for may_be_anything, ct in zip(free, (one, other), strict=True)]
+        value = self._yielded(type_, hint, [b.undef(results=(type_,)) if ct is None else value_of(ct)
+                                            for b, ct in zip(self._sides, (one, other), strict=True)])
+        if all(always):
+            self.merged[key] = value
+        elif isinstance(one, Sometimes) and isinstance(other, Sometimes) and one.bit is other.bit and one.when is other.when:
+            self.merged[key] = Sometimes(value, one.bit, one.when)
+        elif isinstance(self._condition, Value) and ((always[0] and other is None) or (one is None and always[1])):
+            self.merged[key] = Sometimes(value, self._condition, always[0])
+        else:
+            there = [presence(b, ct) for b, ct in zip(self._sides, (one, other), strict=True)]
+            self.merged[key] = Sometimes(value, self._yielded(scalar(BOOL), "there", there))
+
+    def _yielded(self, type_: Type, hint: str, atoms: Sequence[Atom]) -> Value:
+        for yields, atom in zip(self.yields, atoms, strict=True):
+            yields.append(atom)
+        self.results.append(Value(type_, hint))
+        return self.results[-1]
 
 
 def _is_straight(node: Node) -> bool:
     """Return True if a cell contains no branches and loops."""
     return not any(isinstance(inner.op, (If, For, While)) for inner in walk(node.regions[0]))
+
+
+def _atoms(tangent: Cotangent | None) -> list[Atom]:
+    """Return the atoms of which a tangent consists."""
+    if isinstance(tangent, Sometimes):
+        return [tangent.value, tangent.bit]
+    return [] if tangent is None else [tangent]
 
 
 def _zeros(b: Builder, type_: Type) -> Atom:

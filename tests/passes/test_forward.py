@@ -78,7 +78,60 @@ CONTROL = """func @f(a: f64, s: f64, n: i64) -> (f64, f64) {
 def test_control_flow_carries_tangents_and_keeps_nothing() -> None:
     nodes = list(walk(agrees(CONTROL).body))
     assert not any(isinstance(node.op, Stack) for node in nodes)
-    assert [len(node.results) for node in nodes if isinstance(node.op, While)] == [2]
+    (loop,) = [node for node in nodes if isinstance(node.op, While)]
+    assert [str(value.type) for value in loop.results] == ["f64", "f64", "bool"], "the value, its tangent, and whether it has one"
+
+
+PATHS = """func @f(a: f64, s: f64, n: i64) -> (f64, f64) {
+  y: f64, y': f64 = tangent of=1 with (s) carry (x: f64 = a) {
+    far: bool = less(9.0_f64, x)
+    d: f64 = if far {
+      yield x
+    } else {
+      yield 0.0_f64
+    }
+    total: f64 = while carry (t: f64 = 0.0_f64) test {
+      more: bool = less(t, d)
+      yield more
+    } do {
+      u: f64 = add(t, x)
+      yield u
+    }
+    r: f64 = sqrt(d)
+    q: f64 = sqrt(total)
+    z: f64 = add(r, q)
+    yield z
+  }
+  return y, y'
+}
+"""
+
+
+def test_what_has_no_tangent_on_the_path_that_runs_does_not_meet_an_infinite_slope() -> None:
+    agrees(PATHS)
+    function = expanded(PATHS).functions["f"]
+    _, slope = interpret(function, [np.float64(16.0), np.float64(1.0), np.int64(0)], None)
+    np.testing.assert_allclose(slope, 2 * 0.5 / 4)
+
+
+FIRST = """func @f(a: f64, s: f64, n: i64) -> (f64, f64) {
+  y: f64, y': f64 = tangent of=1 with (s) carry (x: f64 = a) {
+    total: f64 = for i in range(0, n, 1) carry (t: f64 = 1.0_f64) {
+      u: f64 = add(t, x)
+      yield u
+    }
+    yield total
+  }
+  return y, y'
+}
+"""
+
+
+def test_the_first_tangent_of_a_sum_is_not_added_to_a_zero() -> None:
+    function = agrees(FIRST)
+    for rounds, signed in ((0, False), (1, True), (2, True)):
+        _, slope = interpret(function, [np.float64(1.0), np.float64(-0.0), np.int64(rounds)], None)
+        assert slope == 0 and np.signbit(slope) == signed
 
 
 CELLS = """param @w : f64

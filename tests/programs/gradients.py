@@ -185,6 +185,24 @@ def vjp_pulled_in_loops(x, v):
     return y * z + v
 
 
+@program(f64(-1.0, 2.0), f64(0.5, -0.5), wrt=(0, 1), features="jvp, tensor if, tensor while, second order, min and max")
+def jvp_of_what_the_path_makes_constant(x, v):
+    """What does not depend on x on the path that runs has no tangent, which is not a tangent of zero: a root at 0 has an infinite slope."""
+    nothing = Tensor(0.0, adjoint.float64)
+
+    def lengths(a):
+        total, rounds = nothing, a[0]
+        for i in range(2):
+            if a[i] > 5:
+                total = total + a[i]
+        while rounds > 5:
+            total, rounds = total + a[1], rounds - 1
+        return ops.sqrt(total) * Tensor([1.0, -1.0], adjoint.float64), ops.sqrt(max(a[0] * a[1], nothing)) - a
+
+    (one, other), (along_one, along_other) = adjoint.jvp(lengths, x, v)
+    return one + other, along_one, along_other + adjoint.jacfwd(lengths)(x)[1][0]
+
+
 @program(f64(1.3), f64(0.5), wrt=(0, 1), features="jvp, tensor while, second order")
 def jvp_of_a_global_function(x, v):
     """jvp of a function of the module with a tensor loop."""
