@@ -256,6 +256,34 @@ def test_dump_ir_runs_the_graph_that_it_shows(capsys, monkeypatch, net, target, 
     assert shown["parsed"]["results"] == shown["optimised"]["results"] == shown["after dce"]["results"]
 
 
+OWN_GRADIENT = """import mindspore as ms
+from mindspore import nn
+
+
+class Square(nn.Cell):
+    def construct(self, x):
+        return x * x
+
+    def bprop(self, x, out, dout):
+        return (dout * 7,)
+
+
+square = Square()
+
+
+def slope(x):
+    return ms.grad(square)(x)
+"""
+
+
+def test_dump_ir_runs_gradients_that_passes_leave_as_the_program_does(capsys, tmp_path):
+    path = tmp_path / "own_gradient.py"
+    path.write_text(OWN_GRADIENT)
+    for passes in ("simplify,dce", "differentiate,simplify,dce"):
+        code, out, err = run(capsys, "dump-ir", f"{path}:slope", "--args", "f32", "--stage", "parsed", "--passes", passes, "--run")
+        assert code == 0 and "value= 7)" in out, err
+
+
 def test_dump_ir_runs_a_text_after_its_passes(capsys, tmp_path):
     text = tmp_path / "f.ir"
     text.write_text("func @f(x: f32) -> f32 {\n  y: f32 = mul(x, x)\n  return y\n}\n")

@@ -2,8 +2,8 @@
 
 A program is one of `control_flow`, whose Net may have a part with hooks of all kinds, and a hook on a gradient. It is asked for values,
 for the gradients of each example, and for the gradient of a batch. The loop runs in eager mode. The batch gives the same bits, and calls
-each hook with the same tensors in the same order. One example is also asked about in a graph: values, gradients, rows of a Jacobian, and
-rows and columns of a Hessian, which are taken in eager mode one after the other.
+each hook with the same tensors in the same order. One example is also asked about in a graph: values, gradients, rows and columns of
+a Jacobian and of a Hessian, which are taken in eager mode one after the other.
 """
 
 from __future__ import annotations
@@ -129,6 +129,8 @@ IN_GRAPHS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "value in a graph": (lambda f, x: f(x), lambda f, x: f(x)),
     "gradient in a graph": (lambda f, x: _gradient(f)(x), lambda f, x: _gradient(f)(x)),
     "derivative in a graph": (lambda f, x: adjoint.jvp(f, x, x)[1], lambda f, x: adjoint.jvp(f, x, x)[1]),
+    "columns of a Jacobian": (
+        lambda f, x: _each(adjoint.linearize(f, x)[1], 1), lambda f, x: adjoint.jacfwd(f)(x)),
     "rows of a Jacobian": (lambda f, x: _each(adjoint.vjp(f, x)[1], 0), lambda f, x: adjoint.jacrev(f)(x)),
     "rows of a Hessian": (lambda f, x: _each(adjoint.vjp(_gradient(f), x)[1], 0), lambda f, x: adjoint.jacrev(_gradient(f))(x)),
     "columns of a Hessian": (

@@ -1,7 +1,7 @@
 """Networks of parts that take derivatives, keep state, draw random numbers or have hooks; they are asked for derivatives, and trained.
 
-A seed decides the parts and the question. Eager mode, `jit` and GRAPH_MODE give the same bits, and hooks see the same tensors in the same
-order.
+A seed decides the parts and the question. Eager mode, `jit`, GRAPH_MODE and the text of the graph, printed and parsed, give the same bits,
+and hooks see the same tensors in the same order.
 """
 
 from __future__ import annotations
@@ -16,10 +16,14 @@ import numpy as np
 
 import adjoint as ms
 from adjoint import Parameter, Tensor, nn, ops
+from adjoint.ir.parse import parse_module
+from adjoint.ir.print import print_module
+from adjoint.ir.verify import verify_module
+from adjoint.runtime.graphs.calls.making import parsed, run_instead
 
 __all__ = ["DerivedTally", "checked"]
 
-MODES = ("jit", "graph")
+MODES = ("jit", "graph", "text")
 WEIGHTS = np.array([0.3, -0.7, 1.1], np.float32)
 INPUTS = ([0.1, 0.5, -0.3], [-0.4, 0.2, 0.9], [0.1, 0.5, -0.3])
 
@@ -258,6 +262,20 @@ def _trained(net: Any, chosen: random.Random, mode: str) -> list[bytes]:
     return [*found, *(weight.asnumpy().tobytes() for weight in net.get_parameters())]
 
 
+def _of_text(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return what the graph of a function computes, by its text."""
+
+    def run(x: Any) -> Any:
+        made = parsed(function, x)
+        text = print_module(made.graph.module)
+        module = parse_module(text)
+        verify_module(module)
+        assert print_module(module) == text
+        return run_instead(made, module, (x,))
+
+    return run
+
+
 def _asked(seed: int, mode: str) -> tuple[str, Any, list[bytes]]:
     """Return the question that a seed asks, the answers or the exception, and what hooks have seen."""
     chosen, seen = random.Random(seed), list[bytes]()
@@ -276,6 +294,8 @@ def _asked(seed: int, mode: str) -> tuple[str, Any, list[bytes]]:
         function, found = questions[question], list[bytes]()
         if mode == "jit":
             function = ms.jit(function)
+        if mode == "text":
+            function = _of_text(function)
         for x in INPUTS:
             answer = function(Tensor(x))
             found += [each.asnumpy().tobytes() for each in (answer if isinstance(answer, tuple) else (answer,))]

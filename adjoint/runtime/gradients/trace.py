@@ -135,7 +135,7 @@ class _Tracer:
         owner = self.tape.owners.get(slot)
         tensor = self.tape.values[slot]
         if isinstance(owner, Parameter):
-            symbol = _unique(owner.name, owner, self.parameters)
+            symbol = _unique(owner.name, owner, self.parameters, self.symbol)
             return self.reads.emit(Read(symbol, (tensor.type,)), hint=symbol.rpartition(".")[2], loc=UNKNOWN)
         literal = getattr(tensor, "literal", None)
         if literal is not None:
@@ -169,9 +169,10 @@ def host_text(tape: Tape, position: int) -> str:
             return described(getattr(host, "cell", host).bprop if hasattr(host, "cell") else host)
 
 
-def _unique(name: str, owner: Parameter, taken: dict[str, Parameter]) -> str:
+def _unique(name: str, owner: Parameter, taken: dict[str, Parameter], function: str) -> str:
+    """Return the symbol of a Parameter, which is neither that of another one nor that of the function."""
     symbol, version = symbol_like(name, "parameter"), 0
-    while taken.setdefault(found := f"{symbol}_{version}" if version else symbol, owner) is not owner:
+    while (found := f"{symbol}_{version}" if version else symbol) == function or taken.setdefault(found, owner) is not owner:
         version += 1
     return found
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from adjoint.foundation.dataclass import dataclass, field
-from adjoint.ir.core import Function, Module, Node, Value
+from adjoint.ir.core import Function, Module, Node, Region, Value, walk
 from adjoint.ir.ops.control import Cell as CellOp
+from adjoint.ir.ops.control import Differentiated
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.hooks.firing import AFTER_CONSTRUCT, BEFORE_CONSTRUCT, GradientKind
 from adjoint.runtime.hooks.handles import Slots
@@ -249,10 +250,34 @@ class Graph:
     """The cells that the graph keeps alive, since nothing else refers to them: those that the user's code made while it became the graph.
     """
 
+    made_of: Graph | None = None
+    """The graph of which passes have made this one, if a tool has run them: what its gradients call is known there."""
+
     @property
     def function(self) -> Function:
         """Return the function of the IR that this graph runs: the one in `module` with the name `symbol`."""
         return self.module.functions[self.symbol]
+
+    def sites_in(self, module: Module) -> dict[Value, CellSite]:
+        """Return `sites` for another module, which passes have made of this graph's.
+
+        A gradient that is still a node there calls the cells in it, if all cells are left in their order; {} without such gradients.
+        RuntimeError if not all are left, and one in a gradient has hooks or a `bprop`.
+        """
+        body = module.functions[self.symbol].body
+        if not any(isinstance(node.op, Differentiated) for node in walk(body)):
+            return {}
+        old, new = _cells_of(self.function.body), _cells_of(body)
+        if [node.op for node in old] == [node.op for node in new]:
+            keys = zip(map(site_key, old), map(site_key, new), strict=True)
+            return {after: self.sites[before] for before, after in keys if after is not None and before in self.sites}
+        for node in walk(body):
+            called = [cell.op for cell in _cells_of(node.regions[0])] if isinstance(node.op, Differentiated) else []
+            for op in called:
+                if isinstance(op, CellOp) and (op.symbol or op.rule):
+                    raise RuntimeError(f"'{op.title}' has hooks or a bprop, and the gradient around it is still a node, but the passes "
+                                       "have changed which cells are called. Put 'differentiate' before them.")
+        return {}
 
     def _repr_html_(self) -> str:
         """Return the IR as HTML; notebooks show it."""
@@ -264,6 +289,10 @@ class Graph:
         """Return the description of the cell's call that `node` represents; None if only the nodes inside of `node` run, without a cell."""
         key = site_key(node)
         return None if key is None else self.sites.get(key)
+
+
+def _cells_of(region: Region) -> list[Node]:
+    return [node for node in walk(region) if isinstance(node.op, CellOp)]
 
 
 def site_key(node: Node) -> Value | None:

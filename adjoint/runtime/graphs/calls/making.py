@@ -37,6 +37,7 @@ from adjoint.runtime.graphs.reports.ways import (
     SIZES,
     VALUE,
 )
+from adjoint.runtime.graphs.running.gradient_hosts import hosts_of_runs
 from adjoint.runtime.graphs.running.optimised import Alone, runs_alone
 from adjoint.runtime.process.jitted import is_optional, parsed_function
 from adjoint.runtime.process.tracer import state
@@ -190,16 +191,19 @@ def run_instead(lowered: Any, module: Module, args: Sequence[Any]) -> Any:
     module   the result of passes on `lowered.graph.module`; its function has the same parameters and results
     args     the arguments of the call
 
-    RuntimeError if a forward hook returns something the function was not lowered for.
+    RuntimeError if a forward hook returns something the function was not lowered for, or a gradient that is still a node has cells of which
+    the hooks or the `bprop` are not known any more.
     """
     known = lowered.graph
-    graph = Graph(module, known.symbol, known.state, known.hosts, cells=known.cells)
+    graph = Graph(module, known.symbol, known.state, known.hosts, known.sites_in(module), known.cells, known)
     template, tensors = flatten((tuple(args), {}))
     transformed = Lowered(graph, lowered.guards, lowered.outline, lowered.written, lowered.decisions, lowered.sites, lowered.begun,
                           lowered.rewritten)
-    entry = Entry(transformed, template)
+    entry, run = Entry(transformed, template), Run(state.tracer)
+    if (make := hosts_of_runs(known)[1]) is not None:
+        run.hosts = make()
     try:
-        return entry.graph.returned(entry.graph.plan.run(tensors, Run(state.tracer)), tensors)
+        return entry.graph.returned(entry.graph.plan.run(tensors, run), tensors)
     except Deviation as deviation:
         deviation.abandon()
         raise RuntimeError(str(deviation)) from None

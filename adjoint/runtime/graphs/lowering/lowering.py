@@ -330,7 +330,7 @@ class Lowering:
         world = self._world = GraphWorld(regions)
         frontend = self.frontend = Lowerer(world)
         guards = self.guards = Guards(frontend.workspace.is_shared, lambda: regions.loc)
-        symbols = self._symbols = Symbols(regions, guards, made)
+        symbols = self._symbols = Symbols(subject.symbol, regions, guards, made)
         values = self._values = Values(owner, regions, symbols)
         cuts = Cuts(regions)
         hosts = Hosts(regions, symbols, values, assumptions, frontend.journal)

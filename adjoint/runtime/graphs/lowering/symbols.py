@@ -26,6 +26,7 @@ class Symbols:
     """Names the tensors from outside of the graph and the Python objects that one graph uses, and checks how its code reads and writes
     these tensors.
 
+    function               the symbol of the graph's function, which no other object has
     regions, guards, made  the parts of the `Lowering` that it uses
     tensors                the tensors from outside, by symbol (the name in the IR)
     hosts                  the Python objects that nodes call, by symbol
@@ -33,7 +34,8 @@ class Symbols:
     net                    the outermost cell that is being called
     """
 
-    def __init__(self, regions: Regions, guards: Guards, made: Made):
+    def __init__(self, function: str, regions: Regions, guards: Guards, made: Made):
+        self._function = function
         self._regions, self._guards, self._made = regions, guards, made
         self.tensors: dict[str, Tensor] = {}
         self.hosts: dict[str, Any] = {}
@@ -167,7 +169,7 @@ class Symbols:
         """Return a symbol made from `name` that is not used yet."""
         base = symbol_like(name, "x")
         symbol, version = base, 0
-        while symbol in self.tensors or symbol in self.declared:
+        while symbol == self._function or symbol in self.tensors or symbol in self.declared:
             version += 1
             symbol = f"{base}_{version}"
         return symbol

@@ -31,8 +31,9 @@ def bind(graph: Graph, *, guarded: bool = False, call: CallText | None = None, a
              cannot use that form
     """
     known = faster(graph, alone) if guarded else None
-    hooked = graph if alone is None else alone.hooked
-    positions, hosts = ({}, None) if known is None or hooked is None else hosts_of_runs(hooked)
+    hooked = alone.hooked if alone is not None else graph.made_of or graph
+    has_gradients = known is not None or graph.made_of is not None
+    positions, hosts = hosts_of_runs(hooked) if has_gradients and hooked is not None else ({}, None)
     return BoundPlan(functools.partial(plan_of, graph), makers_of(graph, positions), graph.state, explanations=graph.hosts, faster=known,
                     hosts=hosts, call=call, at_once=functools.partial(at_once, graph))
 

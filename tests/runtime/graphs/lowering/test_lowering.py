@@ -15,7 +15,10 @@ from adjoint.foundation.diagnostics import UNKNOWN, CompileError
 from adjoint.frontend.world import Kind
 from adjoint.ir.core import Value, walk
 from adjoint.ir.ops.state import Read
+from adjoint.ir.parse import parse_module
+from adjoint.ir.print import print_module
 from adjoint.ir.types import F32, F64, tensor
+from adjoint.runtime.gradients.trace import trace
 from adjoint.runtime.graphs.calls.making import parsed
 from adjoint.runtime.graphs.inputs.templates import flatten
 from adjoint.runtime.graphs.lowering.assumptions import Assumptions
@@ -51,6 +54,25 @@ def test_no_part_uses_private_names_of_another(path: Path) -> None:
              if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__")
              and isinstance(node.value, ast.Attribute) and ast.unparse(node.value).startswith("self._")]
     assert not wrong, "\n".join(wrong)
+
+
+def test_no_hook_and_no_parameter_has_the_symbol_of_the_function() -> None:
+    class scale(nn.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = Parameter(Tensor([2.0]), name="scale")
+
+        def construct(self, x: Any) -> Any:
+            def scale(gradient: Any) -> Any:
+                return gradient
+
+            y = x * self.scale
+            y.register_hook(scale)
+            return y
+
+    net, x = scale(), Tensor([3.0])
+    for module in (parsed(net, x).graph.module, trace(net, [x]).module, parsed(lambda x: net(x), x).graph.module):
+        assert print_module(parse_module(print_module(module))) == print_module(module)
 
 
 def test_a_parameter_of_a_cell_keeps_its_dtype_when_a_number_or_tensor_is_assigned() -> None:
