@@ -20,6 +20,9 @@ What a differentiated region may contain:
     `record`          never: a recorded function is pulled elsewhere
     cells             yes, see below
 
+The region of a `record` is such a region itself if no other one contains it, but calls no hooks and no Python: each `pull!` is a reverse
+pass of its own, in the order of the path.
+
 Eager mode calls a hook on gradients, or a `bprop`, on a path where its value depends on a leaf (what is differentiated by), and on no other
 path.  The expansion calls it on each path.  So its value must not depend on leaves on some paths only, such as the result of an `if` whose
 other side yields a constant.
@@ -53,7 +56,9 @@ def sums_alike(function: Function) -> bool:
     """Return True if the code of the gradients in a function adds up in the order of eager mode, so that the bits are the same.  Otherwise
     the caller must take the gradients along a tape.
     """
-    return all(_alike(node) for node in walk(function.body) if isinstance(node.op, Differentiated))
+    nodes = [node for node in walk(function.body) if isinstance(node.op, Differentiated)]
+    inside = {inner for node in nodes for inner in walk(node.regions[0])}
+    return all(_alike(node, node in inside) for node in nodes)
 
 
 def names_apart(region: Region, *, writes: bool = True) -> bool:
@@ -89,8 +94,19 @@ def _reads_written(region: Region) -> bool:
     return False
 
 
-def _alike(node: Node) -> bool:
-    return isinstance(node.op, Gradient) and _adds_alike(node)
+def _alike(node: Node, is_inside: bool) -> bool:
+    """Return True if the gradients of a node are summed as in eager mode.
+
+    is_inside  True if another node differentiates it: the gradients by a trace are then a part of that node's path
+    """
+    match node.op:
+        case Gradient():
+            return _adds_alike(node)
+        case Record():
+            return not is_inside and _adds_alike(node) and not any(
+                isinstance(inner.op, Attach) or calls_python(inner.op) for inner in walk(node.regions[0]))
+        case _:
+            return False
 
 
 def _adds_alike(node: Node) -> bool:

@@ -192,8 +192,8 @@ func @f(x: f32) -> f32 {
 """)
 
 
-def test_a_recorded_function_stays() -> None:
-    assert not expanded("""
+RECORDED = """
+host @h = ""
 func @f(x: f32) -> f32 {
   y: f32, t: trace<f32 -> f32> = record of=1 carry (u: f32 = x) {
     s: f32 = mul(u, u)
@@ -202,7 +202,20 @@ func @f(x: f32) -> f32 {
   p: f32 = pull!(t, y)
   return p
 }
-""")
+"""
+
+
+def test_each_pull_of_a_recorded_function_is_a_reverse_pass_of_its_own() -> None:
+    assert expanded(RECORDED)
+    assert expanded(RECORDED.replace("  return p", "  q: f32 = pull!(t, p)\n  return q"))
+
+
+def test_a_recorded_function_with_hooks_or_inside_of_a_gradient_stays() -> None:
+    assert not expanded(RECORDED.replace("    yield s", "    attach! @h(s)\n    yield s"))
+    assert not expanded(RECORDED.replace("    yield s", "    v: f32 = hook @h(s, kind=\"value\")\n    yield v"))
+    head, body = RECORDED.split("{\n", 1)
+    inner = body.replace("(u: f32 = x)", "(u: f32 = b)").replace("return", "yield").rstrip("}\n")
+    assert not expanded(head + "{\n g0: f32, g1: f32 = gradient of=1 carry (b: f32 = x) {\n" + inner + "\n }\n return g1\n}\n")
 
 
 def test_what_may_fail_stays() -> None:

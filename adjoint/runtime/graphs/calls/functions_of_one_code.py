@@ -203,9 +203,9 @@ def _around(function: types.FunctionType, inside: tuple[types.FunctionType, ...]
     """Return the values of a function's enclosing variables, by name, as arguments for a shared graph.  ValueError if a variable has no
     value.
 
-    A value that is itself a nested function is replaced by three things if possible: the function that represents its code (`_pattern_of`),
-    the values of its own enclosing variables, and its `__name__` and `__qualname__`.  So the graph is found again for a new function of the
-    same code; `_made` puts the function together.
+    A value that is itself a nested function or a lambda is replaced by three things if possible: the function that represents its code
+    (`_pattern_of`), the values of its own enclosing variables, and its `__name__` and `__qualname__`.  So the graph is found again for a
+    new function of the same code; `_made` puts the function together.
 
     inside  the functions whose variables led to this one; a function that leads to itself is left as it is
     """
@@ -215,11 +215,16 @@ def _around(function: types.FunctionType, inside: tuple[types.FunctionType, ...]
         if type(value) is not types.FunctionType:
             continue
         value = parsed_function(value)
-        if type(value) is types.FunctionType and value.__code__.co_flags & inspect.CO_NESTED and len(inside) < _DEEPEST:
+        if type(value) is types.FunctionType and _may_be_made_anew(value.__code__) and len(inside) < _DEEPEST:
             pattern = None if value in inside else _pattern_of(value)
             if pattern is not None:
                 found[name] = pattern, _around(value, (*inside, value)), _names(value)
     return found
+
+
+def _may_be_made_anew(code: types.CodeType) -> bool:
+    """Return True for the code of a nested function or a lambda, which a program may make again and again."""
+    return bool(code.co_flags & inspect.CO_NESTED) or code.co_name == "<lambda>"
 
 
 def _names(function: types.FunctionType) -> tuple[str, str]:

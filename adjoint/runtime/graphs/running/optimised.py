@@ -16,7 +16,7 @@ from adjoint.ir.core import Function, Node, walk
 from adjoint.ir.op import Effect
 from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.collective import Collective
-from adjoint.ir.ops.control import Differentiated
+from adjoint.ir.ops.control import Differentiated, OfTrace
 from adjoint.ir.ops.host import Apply, Attach, Observe
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.plan import Plan
@@ -162,7 +162,7 @@ def _is_fixed(node: Node) -> bool:
     """Return True for a node that calls Python and cannot be in optimised code: it runs only where a gradient is taken on a tape (the
     recording for a gradient).
     """
-    return node.op.effect is Effect.HOST and not isinstance(node.op, (Apply, Attach, Check, Collective, Draw, Observe))
+    return node.op.effect is Effect.HOST and not isinstance(node.op, (Apply, Attach, Check, Collective, Draw, Observe, OfTrace))
 
 
 @collector.paused(lasting=False)

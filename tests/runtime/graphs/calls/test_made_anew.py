@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -343,6 +344,21 @@ def test_graphs_are_made_once(what: str, make: Callable[[int], Any]) -> None:
             before = made.counted()
         call(i)
     assert dict(made.counted() - before) == {}
+
+
+@pytest.mark.parametrize("place", ["in a function", "in a module"])
+@pytest.mark.parametrize("name", ["vmap", "jacrev", "jacfwd", "hessian"])
+def test_derivatives_and_batches_of_a_lambda_in_a_loop(tmp_path: Path, name: str, place: str) -> None:
+    """Where the module itself makes a lambda, its code is not that of a nested function."""
+    counts: list[Any] = []
+    variables = {"ms": ms, "x": X, "transformation": getattr(ms, name), "count": lambda: counts.append(made.counted())}
+    text = "for i in range(12):\n    transformation(lambda y: (y * y * y).sum() * 0.5 + y.max())(x)\n    count()\n"
+    if place == "in a function":
+        text = "def run():\n    " + text.replace("\n", "\n    ") + "\nrun()\n"
+    path = tmp_path / "program.py"
+    path.write_text(text)
+    exec(compile(text, str(path), "exec"), variables)
+    assert dict(counts[-1] - counts[7]) == {}
 
 
 def test_what_a_call_needs_to_raise() -> None:
