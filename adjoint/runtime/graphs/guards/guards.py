@@ -41,7 +41,7 @@ from adjoint.runtime.graphs.guards.changed_in_a_run import (
 from adjoint.runtime.graphs.guards.check import GuardConditions, Guarded, check_text, compiled_check
 from adjoint.runtime.graphs.guards.constants import ignore
 from adjoint.runtime.graphs.guards.disturbances import Disturbances, seen_parts
-from adjoint.runtime.graphs.guards.objects import CellState, HookSlots, Numbers, Object, TypeOfTensor
+from adjoint.runtime.graphs.guards.objects import CellState, CellStructure, HookSlots, Numbers, Object, TypeOfTensor
 from adjoint.runtime.graphs.guards.patterns import NumberPattern, Pattern, PatternKey
 from adjoint.runtime.graphs.guards.places import Attribute, ClosureVariable, Global, Held, OwnAttribute, Place, Setting, Watch, named
 from adjoint.runtime.graphs.guards.references import Life, Watched, address_of, reference
@@ -146,6 +146,10 @@ class Guards:
         may read.
         """
         self._record(CellState(reference(cell), named(cell)))
+
+    def of_structure(self, cell: Cell) -> None:
+        """Record the sub-cells, parameters and buffers of a cell, and whatever else its class in the library reads, by one guard."""
+        self._record(CellStructure(reference(cell), named(cell)))
 
     def of_pattern(self, place: Place, pattern_key: PatternKey, value: Any) -> None:
         """Record a place whose value is read again each time the graph runs, so that the graph depends only on the value's structure and

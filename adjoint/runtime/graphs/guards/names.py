@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from adjoint.runtime.cells.attributes import EVERY_NAME
 
-__all__ = ["names_read"]
+__all__ = ["library_class", "names_read"]
 
 _LIBRARY = __name__.partition(".")[0]
 _OF_ALL_CELLS = f"{_LIBRARY}.runtime.cells."
@@ -38,6 +38,11 @@ def names_read(kind: type) -> frozenset[str]:
         return EVERY_NAME
     names = _known[kind] = _names_in(*dict.fromkeys(modules))
     return names
+
+
+def library_class(kind: type) -> type:
+    """Return the nearest class of the library in the bases of a class of cells: the class itself, or that from which a user derives it."""
+    return next(base for base in kind.__mro__ if base.__module__.partition(".")[0] == _LIBRARY)
 
 
 _known: Final[weakref.WeakKeyDictionary[type, frozenset[str]]] = weakref.WeakKeyDictionary()

@@ -13,14 +13,14 @@ from adjoint.frontend.changes import purity
 from adjoint.runtime.cells.attributes import EVERY_NAME
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.guards.constants import described, ignore, is_light, is_still, key
-from adjoint.runtime.graphs.guards.names import names_read
+from adjoint.runtime.graphs.guards.names import library_class, names_read
 from adjoint.runtime.graphs.guards.places import ABSENT, GONE, Held, Missing, OwnAttribute, Place, Watch, watch_cell, words
 from adjoint.runtime.graphs.guards.references import Life, Reference, Watched
 from adjoint.runtime.hooks.handles import Slots
 from adjoint.runtime.memory.machine import array_of
 from adjoint.runtime.tensor.tensor import Tensor
 
-__all__ = ["CellState", "HookSlots", "Numbers", "Object", "TypeOfTensor", "has_state"]
+__all__ = ["CellState", "CellStructure", "HookSlots", "Numbers", "Object", "TypeOfTensor", "has_state"]
 
 
 class _Whole(Held):
@@ -173,22 +173,37 @@ class CellState(_Whole):
         cell = self.held()
         if cell is None:
             return []
-        watch_cell(cell, names_read(type(cell)))
-        loose = [name for name, value in _attributes(cell).items() if not is_still(value) and name not in ("_cells", "_params")]
+        watch_cell(cell, self.names(cell))
+        loose = [name for name, value in self.attributes(cell).items() if not is_still(value) and name not in ("_cells", "_params")]
         return [self, *[OwnAttribute(self.held, name, f"{self.label}.{name}") for name in loose]]
 
     def watch(self, value: Any) -> Watch:
         return "epoch"
 
     def covers(self, name: str) -> bool:
-        return name in names_read(type(self.held()))
+        return name in self.names(self.held())
 
     def covers_every_name(self) -> bool:
         """Return True if this guard compares all attributes, as it does for a cell of a user's class."""
-        return names_read(type(self.held())) is EVERY_NAME
+        return self.names(self.held()) is EVERY_NAME
+
+    def names(self, cell: Any) -> frozenset[str]:
+        """Return the names of the attributes that are compared, besides parameters, sub-cells and buffers."""
+        return names_read(type(cell))
+
+    def attributes(self, cell: Cell) -> dict[str, Any]:
+        """Return the cell's own attributes that are compared, by name.
+
+        Parameters come last, whether they are in the `__dict__` or not: `to_float` takes them out of it, which must not change the order.
+        """
+        attributes, names = dict(cell.__dict__), self.names(cell)  # a copy: another thread may change the cell
+        parameters, held = dict(attributes.get("_params", {})), attributes.get("_cells", {})
+        own = {name: x for name, x in attributes.items() if name not in _NOT_READ and parameters.get(name, ABSENT) is not x
+               and (name in names or name in held or name in cell._buffers)}
+        return {**own, **{name: x for name, x in parameters.items() if name not in own}}
 
     def key_of(self, value: Any, hold: Callable[[object], None]) -> Hashable:
-        attributes = _attributes(value)
+        attributes = self.attributes(value)
         for item in attributes.values():
             if is_light(item):
                 hold(item)
@@ -196,10 +211,10 @@ class CellState(_Whole):
 
     def take(self, value: Any, watched: Watched) -> None:
         super().take(value, watched)
-        self.texts = {name: described(item) for name, item in _attributes(value).items()}
+        self.texts = {name: described(item) for name, item in self.attributes(value).items()}
 
     def is_determined(self, holder: Any) -> bool:
-        return all(is_light(item) for name, item in _attributes(holder).items() if name not in ("_cells", "_params"))
+        return all(is_light(item) for name, item in self.attributes(holder).items() if name not in ("_cells", "_params"))
 
     def identities_of(self, holder: Any) -> tuple[Any, ...]:
         own = holder.__dict__
@@ -213,7 +228,7 @@ class CellState(_Whole):
         assert isinstance(self.key, tuple)
         if type(cell) is not self.key[0]:
             return f"{self.label} was {self.key[0].__name__}, is {type(cell).__name__}"
-        before, attributes = dict(self.key[1:]), _attributes(cell)
+        before, attributes = dict(self.key[1:]), self.attributes(cell)
         for name in [*before, *attributes]:
             value = attributes.get(name, ABSENT)
             if name not in before or value is ABSENT or key(value) != before[name]:
@@ -227,16 +242,13 @@ _NOT_READ = frozenset({"_cell_hooks", "_cell_watched", "_cell_called", "_cell_di
 """Attributes of a cell that `construct` does not depend on; hooks have guards of their own."""
 
 
-def _attributes(cell: Cell) -> dict[str, Any]:
-    """Return the cell's own attributes that a graph may depend on, by name.
+class CellStructure(CellState):
+    """Guards what the library's own class of a cell reads: its sub-cells, parameters and buffers, not what a user's class keeps besides."""
 
-    Parameters come last, whether they are in the `__dict__` or not: `to_float` takes them out of it, which must not change the order.
-    """
-    attributes, names = dict(cell.__dict__), names_read(type(cell))  # a copy: another thread may change the cell
-    parameters, held = dict(attributes.get("_params", {})), attributes.get("_cells", {})
-    own = {name: x for name, x in attributes.items() if name not in _NOT_READ and parameters.get(name, ABSENT) is not x
-           and (name in names or name in held or name in cell._buffers)}
-    return {**own, **{name: x for name, x in parameters.items() if name not in own}}
+    __slots__ = ()
+
+    def names(self, cell: Any) -> frozenset[str]:
+        return names_read(library_class(type(cell)))
 
 
 class Numbers(Held):

@@ -14,6 +14,7 @@ from typing import Any
 from adjoint.frontend.changes.journal import AttributePlace, CellPlace, ItemPlace, Journal, OutsidePlace
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.graphs.guards.guards import Guards
+from adjoint.runtime.graphs.guards.names import library_class
 from adjoint.runtime.graphs.guards.objects import has_state
 from adjoint.runtime.graphs.lowering.graph_values import GraphNumber, GraphTensor
 from adjoint.runtime.graphs.lowering.python_state import PythonState, guarded
@@ -25,7 +26,9 @@ __all__ = ["Reads"]
 _OF_ALL_BELOW = frozenset({
     "cells_and_names", "get_parameters", "parameters_and_names", "parameters_dict", "trainable_params", "untrainable_params",
 })
-"""Methods of a cell that read all cells below it."""
+"""Methods of a cell that read the structure of all cells below it."""
+_OF_STRUCTURE = _OF_ALL_BELOW | {"cells", "name_cells"}
+"""Methods of a cell that read its structure: its sub-cells, parameters and buffers."""
 _WITHOUT_PARTS = frozenset({int, float, bool, str, bytes, complex, type(None), GraphTensor, GraphNumber})
 _WITHOUT_STATE = frozenset({"adjoint.frontend.values.frame", "adjoint.frontend.values.text", "adjoint.frontend.values.numbers",
                             "adjoint.runtime.graphs.jit"})
@@ -100,9 +103,10 @@ class Reads:
             if not self._journal.has_made(x):
                 self._guards.of_cell(x)
         elif isinstance(x, MethodType):
-            self.read_object(x.__self__)
-            if isinstance(x.__self__, Cell) and x.__name__ in _OF_ALL_BELOW:
-                self._read_all_below(x.__self__)
+            if isinstance(x.__self__, Cell) and x.__name__ in _OF_STRUCTURE:
+                self._read_structure(x.__self__, x.__name__ in _OF_ALL_BELOW)
+            else:
+                self.read_object(x.__self__)
             if isinstance(x.__self__, Cell) and x.__name__ == "get_flags":
                 self._guards.of_attribute(x.__self__, "_flags")
         elif isinstance(x, (list, tuple, set, frozenset)):
@@ -128,10 +132,12 @@ class Reads:
                     self.read_object(item)
             self._visiting.discard(id(x))
 
-    def _read_all_below(self, above: Cell) -> None:
-        for _, cell in above.cells_and_names():
-            self._guards.of_cell(cell)
-            for parameter in cell._params.values():
+    def _read_structure(self, above: Cell, below: bool) -> None:
+        """Record the structure of a cell, or also that of all cells below it, with the names of parameters and whether they are trained."""
+        for cell in [cell for _, cell in above.cells_and_names()] if below else [above]:
+            if not self._journal.has_made(cell):
+                (self._guards.of_structure if _has_methods_of_library(type(cell)) else self._guards.of_cell)(cell)
+            for parameter in cell._params.values() if below else ():
                 self._guards.of_attribute(parameter, "requires_grad")
                 self._guards.of_attribute(parameter, "name")
 
@@ -181,3 +187,9 @@ def _is_library(kind: type) -> bool:
 def _decimal_context() -> str:
     """Return the settings of the thread for decimal arithmetic, as text."""
     return str(sys.modules["decimal"].getcontext())
+
+
+def _has_methods_of_library(kind: type) -> bool:
+    """Return True if the methods that read the structure of a cell of a user's class are those of the library."""
+    base: Any = library_class(kind)
+    return all(getattr(kind, name) is getattr(base, name) for name in _OF_STRUCTURE)

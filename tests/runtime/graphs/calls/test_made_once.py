@@ -199,6 +199,51 @@ class OperatorsInABody(nn.Cell):
         return mean(cast(concat((x, x)), ms.float32), 0)
 
 
+class Logged(nn.Cell):
+    """A network that keeps the gradients which its hook is given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense = nn.Dense(2, 2)
+        self.seen: list[Tensor] = []
+        self.dense.register_backward_hook(lambda cell, given, sent: self.seen.append(sent[0]))
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.dense(x).sum()
+
+
+@pytest.mark.parametrize("listed", [lambda net: net.trainable_params(), lambda net: list(net.get_parameters()),
+                                    lambda net: [p for cell in net.cells() for p in cell.trainable_params()]])
+def test_what_hooks_keep_in_a_network_does_not_make_graphs_of_a_step_that_lists_its_parameters(listed: Callable[[Any], Any]) -> None:
+    net, x = Logged(), ops.ones((3, 2))
+
+    @jit
+    def step(x: Tensor) -> Any:
+        return ms.grad(net, None, listed(net))(x)
+
+    for _ in range(4):
+        assert len(step(x)) == 2
+    assert len(ms.jit_stats(step).graphs) == 1 and len(net.seen) == 4
+    net.dense = nn.SequentialCell(nn.Dense(2, 2), nn.Dense(2, 2))
+    assert len(step(x)) == 4
+
+
+def test_parameters_that_are_listed_in_a_step_may_be_frozen_and_added() -> None:
+    net, x = Logged(), ops.ones((3, 2))
+
+    @jit
+    def step(x: Tensor) -> Any:
+        return ms.grad(lambda x: net(x) * (net.scale if hasattr(net, "scale") else 1.0), None, net.trainable_params())(x)
+
+    assert len(step(x)) == len(step(x)) == 2
+    net.scale = ms.Parameter(Tensor(3.0), name="scale")
+    assert len(step(x)) == 3
+    net.dense.bias.requires_grad = False
+    assert len(step(x)) == 2
+    net.dense.bias.requires_grad = True
+    assert len(step(x)) == 3
+
+
 def test_operators_made_in_a_body() -> None:
     net = OperatorsInABody()
     assert not made_by(lambda: jit(net)(Tensor([[1.0, 2.0]])))
