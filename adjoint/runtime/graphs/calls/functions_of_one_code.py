@@ -31,6 +31,11 @@ __all__ = ["NotShared", "SharedGraphs", "shared_graphs"]
 _PATIENCE = 4
 """How many graphs of a code may turn out to be unfit for sharing before all its functions get graphs of their own."""
 
+_FIRST_WAIT = 16
+"""After how many more functions of such a code sharing is tried again, at first; each time it fails this doubles.  What stood in the way
+may be gone: a hook that a program has removed.
+"""
+
 _MOST_REFUSED = 64
 """For how many sets of enclosed functions refusals are counted, until counting begins again."""
 
@@ -89,12 +94,14 @@ class SharedGraphs(Graphs):
     function  the first function of the code that was seen
     """
 
-    __slots__ = ("_is_anew", "_last", "_pattern", "_refused")
+    __slots__ = ("_is_anew", "_last", "_pattern", "_refused", "_waits")
 
     def __init__(self, pattern: types.FunctionType, function: types.FunctionType):
         super().__init__(functools.partial(_call, pattern))
         self._pattern, self._last, self._is_anew = pattern, weakref.ref(function), False
         self._refused: Counter[tuple[Any, ...]] = Counter()
+        self._waits: dict[tuple[Any, ...], tuple[int, int]] = {}
+        """By enclosed functions: how many functions are still to come before sharing is tried again, and how long this wait is in all."""
 
     def shares(self, function: types.FunctionType) -> bool:
         """Return True if a function is to use these graphs instead of its own.
@@ -107,6 +114,7 @@ class SharedGraphs(Graphs):
             return False
         self._last = weakref.ref(function)
         self._is_anew |= last is None
+        self._wait(function)
         return self._is_anew and not self._is_refused(function) and function.__globals__ is self._pattern.__globals__
 
     def given(self, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -138,16 +146,28 @@ class SharedGraphs(Graphs):
     def refused(self, function: types.FunctionType) -> NotShared:
         """Return the exception for a function that cannot share graphs, and count it.  The caller raises the exception.
 
-        After `_PATIENCE` of them, functions that enclose the same functions do not share; if they enclose none, the shared graphs are
-        dropped.
+        After `_PATIENCE` of them, functions that enclose the same functions do not share for a while (`_FIRST_WAIT`); if they enclose none,
+        the shared graphs are dropped.
         """
         if len(self._refused) >= _MOST_REFUSED:
             self._refused.clear()
+            self._waits.clear()
         inner = _inner(function)
         self._refused[inner] += 1
         if not inner and self._refused[inner] >= _PATIENCE:
             self.evict(budget.period)
         return NotShared(is_lasting=True)
+
+    def _wait(self, function: types.FunctionType) -> None:
+        """Count a new function of a code that does not share; after enough of them one more graph may show whether it can."""
+        if self._is_refused(function):
+            inner = _inner(function)
+            left, length = self._waits.get(inner, (_FIRST_WAIT, _FIRST_WAIT))
+            if left > 1:
+                self._waits[inner] = left - 1, length
+            else:
+                self._waits[inner] = 2 * length, 2 * length
+                self._refused[inner] = _PATIENCE - 1
 
     def _is_refused(self, function: types.FunctionType) -> bool:
         """Return True if too many graphs of functions that enclose the same functions could not be shared."""

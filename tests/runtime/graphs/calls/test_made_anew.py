@@ -361,6 +361,23 @@ def test_derivatives_and_batches_of_a_lambda_in_a_loop(tmp_path: Path, name: str
     assert dict(counts[-1] - counts[7]) == {}
 
 
+def test_functions_share_again_some_time_after_a_hook_is_removed() -> None:
+    net = nn.Dense(3, 3)
+    handle = net.register_backward_hook(lambda cell, given, sent: None)
+
+    def call() -> None:
+        ms.vmap(ms.grad(lambda x: net(x).sum()))(X.reshape(1, 3))
+
+    for _ in range(8):
+        call()
+    handle.remove()
+    for _ in range(24):
+        call()
+    before = made.counted()
+    call()
+    assert dict(made.counted() - before) == {}
+
+
 def test_what_a_call_needs_to_raise() -> None:
     """A wrong call of such a function raises what it raises in eager mode, and the next one is right."""
     def make(i: int) -> Any:
