@@ -105,8 +105,10 @@ class Object(_Whole):
 def has_state(value: Any) -> bool:
     """Return True if guards compare an object by its attributes: an instance of a user's class, or a record of the library."""
     kind = type(value)
+    if kind is collections.OrderedDict or kind.__module__ == "builtins":
+        return False
     return not isinstance(value, (type, types.ModuleType, types.FunctionType, Cell, Tensor, BaseException, np.ndarray)) \
-        and kind.__module__ != "builtins" and (isinstance(getattr(value, "__dict__", None), dict) or _has_slots(kind))
+        and (isinstance(getattr(value, "__dict__", None), dict) or _has_slots(kind))
 
 
 def _has_slots(kind: type) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 import sys
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from types import CellType, FunctionType, MethodType
 from typing import Any
@@ -68,6 +69,8 @@ class Reads:
             if name not in getattr(holder, "__dict__", ()):
                 self._guards.of_attribute(type(holder), name)
             return
+        if type(holder) is OrderedDict and name not in vars(holder):
+            return  # a method of the class, which no program changes
         if type(holder) is super:
             # The attribute belongs to a class; a guard on `super` would keep the bound object alive.
             found: Any = holder  # to pyright, super has no attributes of its own

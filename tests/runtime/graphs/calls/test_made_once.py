@@ -213,6 +213,7 @@ class Logged(nn.Cell):
 
 
 @pytest.mark.parametrize("listed", [lambda net: net.trainable_params(), lambda net: list(net.get_parameters()),
+                                    lambda net: [*net.parameters_dict().values()],
                                     lambda net: [p for cell in net.cells() for p in cell.trainable_params()]])
 def test_what_hooks_keep_in_a_network_does_not_make_graphs_of_a_step_that_lists_its_parameters(listed: Callable[[Any], Any]) -> None:
     net, x = Logged(), ops.ones((3, 2))
