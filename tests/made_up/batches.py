@@ -121,6 +121,12 @@ def _each(derivative: Callable[..., Any], axis: int) -> Tensor:
     return ops.stack([x[0] if isinstance(x, tuple) else x for x in found], axis)
 
 
+def _pulled(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """Return the sum of two gradients by one trace."""
+    y, pull = adjoint.vjp(f, x)
+    return leaves(pull(y), Tensor)[0] + leaves(pull(y * 0.5), Tensor)[0]
+
+
 def _gradient(f: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     return adjoint.grad(lambda x: f(x).sum())
 
@@ -129,6 +135,7 @@ IN_GRAPHS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "value in a graph": (lambda f, x: f(x), lambda f, x: f(x)),
     "gradient in a graph": (lambda f, x: _gradient(f)(x), lambda f, x: _gradient(f)(x)),
     "derivative in a graph": (lambda f, x: adjoint.jvp(f, x, x)[1], lambda f, x: adjoint.jvp(f, x, x)[1]),
+    "pulled twice in a graph": (lambda f, x: _pulled(f, x),) * 2,
     "columns of a Jacobian": (
         lambda f, x: _each(adjoint.linearize(f, x)[1], 1), lambda f, x: adjoint.jacfwd(f)(x)),
     "rows of a Jacobian": (lambda f, x: _each(adjoint.vjp(f, x)[1], 0), lambda f, x: adjoint.jacrev(f)(x)),
