@@ -158,7 +158,7 @@ def _is_plain(made: Lowered) -> bool:
     graph never runs the function itself.
     """
     graph = made.graph
-    if made.counted:
+    if made.counted or made.packs:
         return False
     return expression_of(made.outline, converts=True) is not None and runs_alone(graph.general if isinstance(graph, SizedGraph) else graph)
 
