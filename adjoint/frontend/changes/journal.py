@@ -12,8 +12,8 @@ import dataclasses
 import warnings
 from array import array
 from collections import deque
-from collections.abc import Callable, MutableMapping, MutableSequence, MutableSet
-from contextlib import suppress
+from collections.abc import Callable, Iterator, MutableMapping, MutableSequence, MutableSet
+from contextlib import contextmanager, suppress
 from types import CellType, CodeType, ModuleType
 from typing import Any, Protocol, Self
 
@@ -321,6 +321,7 @@ class Journal:
         self._scopes: list[_Scope] = []
         self._where = where
         self._made: dict[tuple[Any, ...], MutablePlace] = {}
+        self._noted: list[dict[tuple[Any, ...], tuple[MutablePlace, Any]]] = []
         self.touched: dict[tuple[Any, ...], tuple[MutablePlace, Any, Loc]] = {}
 
     def end(self) -> None:
@@ -389,6 +390,20 @@ class Journal:
         """
         if place.key not in self.touched:
             self.touched[place.key] = (place, before(), self._where())
+        for noted in self._noted:
+            if place.key not in noted:
+                noted[place.key] = (place, before())
+
+    @contextmanager
+    def noting(self) -> Iterator[dict[tuple[Any, ...], tuple[MutablePlace, Any]]]:
+        """Collect what changes within a `with` statement, except local variables: by key each place, and its value before.  Nothing is
+        undone.
+        """
+        self._noted.append({})
+        try:
+            yield self._noted[-1]
+        finally:
+            self._noted.pop()
 
     def write(self, place: MutablePlace, value: Any) -> None:
         """Set the value of something, and record the change, so that it is undone at the end of the open branch.

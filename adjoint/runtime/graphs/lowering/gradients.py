@@ -5,11 +5,12 @@ The differentiated code is a region of the node.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from adjoint.frontend import errors
+from adjoint.frontend.changes.journal import MutablePlace
 from adjoint.frontend.control.branches import Unreachable
 from adjoint.frontend.lowerer import Lowerer
 from adjoint.ir.build import Builder
@@ -186,14 +187,15 @@ class Gradients:
                                            for p in positions]
             for position, copy in zip(positions, copies, strict=True):
                 called[position], given[position] = copy.value, copy.given
-            try:
-                result = self._frontend.call(fn, tuple(called[: len(args)]), dict(zip(kwargs, called[len(args) :], strict=True)))
-            except Unreachable:
-                # Nothing to differentiate: a run does not reach this point.
-                outputs, ends = [self._values.tensor(self._regions.node(Undef((scalar(F32),))))], True
-                result = outputs[0]
-            else:
-                outputs = differentiated(result, has_aux)
+            with self._frontend.journal.noting() as noted:
+                try:
+                    result = self._frontend.call(fn, tuple(called[: len(args)]), dict(zip(kwargs, called[len(args) :], strict=True)))
+                except Unreachable:
+                    # Nothing to differentiate: a run does not reach this point.
+                    outputs, ends = [self._values.tensor(self._regions.node(Undef((scalar(F32),))))], True
+                    result = outputs[0]
+                else:
+                    outputs = differentiated(result, has_aux)
             if any(copy.is_changed for copy in copies):
                 raise errors.UNSUPPORTED.at(loc, "a function whose gradient is taken here changes a list or dict that it is given",
                                             help="let it return what it makes")
@@ -202,11 +204,17 @@ class Gradients:
             chosen = [x for x in outputs if x.dtype is not BOOL] or [self._values.tensor(_NOTHING)]
             written = [(leaf, x) for leaf, x, param in zip(given_by, inner, params, strict=True) if x.atom is not param]
             self._symbols.check_names(given_by, [leaf for leaf, _ in written], uses, loc)
+            written_around = self._written_around(noted, inner)
+            if any(place.tensor is leaf for place, _ in written_around for leaf in given_by):
+                raise errors.written_under_two_names(loc, from_outside=False)
+            written += [(place.tensor, place.get()) for place, _ in written_around]
             order = [*chosen]
             for x in (*found, *(x for _, x in written)):
                 if not any(x is c for c in order):
                     order.append(x)
             yielded = self._values.atoms(order)
+            for place, before in written_around:
+                place.set(before)  # until the node gives the new value
         finally:
             lent.clear()
             lent.update(around)
@@ -215,6 +223,20 @@ class Gradients:
         region = builder.finish(yielded, params)
         return Differentiable(operands, region, result, outputs, order, outline, found, written, len(chosen), trained, borrowed,
                                ends, tuple(map(self._symbols.of, trained)), tuple(given), positions, weights, has_aux)
+
+    def _written_around(
+        self, noted: Mapping[tuple[Any, ...], tuple[MutablePlace, Any]], inner: Sequence[Tensor]
+    ) -> list[tuple[AtomPlace, Any]]:
+        """Return the tensors of the graph, other than those to differentiate by, that a function in the innermost open region has written
+        in place though they were made before: arguments that are not differentiated by, and variables of enclosing functions.  With each
+        comes its value before.
+
+        noted  what has changed during the call of the function
+        inner  what the tensors to differentiate by are in the region
+        """
+        return [(place, before) for place, before in noted.values()
+                if isinstance(place, AtomPlace) and self._regions.is_around(before.home) and place.tensor.atom is not before.atom
+                and not any(place.tensor is x for x in inner)]
 
     def _ran(self, op: Op, inner: Differentiable, more: Sequence[Atom]) -> tuple[Any, Sequence[Value]]:
         """Add a node for a function that was called in its own region; return the function's result, and the node's results after those of
@@ -235,8 +257,6 @@ class Gradients:
             self._frontend.aliases.may_be(value, x)  # a Parameter that is returned is returned itself
         places = {id(x): value for x, value in zip(inner.order, made, strict=True)}
         for leaf, x in inner.written:
-            if isinstance(leaf, GraphTensor):
-                self._frontend.journal.touch(AtomPlace(leaf))
             leaf.overwrite(places[id(x)])
         return filled(inner.outline, [places[id(x)] for x in inner.found]), node.results[len(inner.order):]
 
@@ -265,7 +285,8 @@ class Differentiable(NamedTuple):
     result    the function's result, in values of the region; `outputs` are the tensors in it that are differentiated
     order     the values that the region returns; the first `of` are differentiated
     outline   the structure of the result with slots for its tensors; `found` are the values in the slots
-    written   the arguments that the function wrote in place, each with its new value inside the region
+    written   the arguments and the tensors of the graph from outside of it that the function wrote in place, each with its new value
+              inside the region
     trained   the weights that require a gradient; `symbols` are their symbols
     borrowed  the weights that stand for other tensors: these are the last operands
     ends      True if the function does not return

@@ -56,6 +56,7 @@ class Owner:
     atom         returns the value or literal of the IR for a tensor or number, for use in the open region
     number       returns a value as a number of a category ("int", "float" or "bool") that is known only when the graph runs
     host_number  adds a call of a Python function of numbers, and returns its result
+    touch        records the value of a tensor that is about to be written in place, so that a branch can undo the write
     rewritten    returns what a tensor stands for after it is written in place
     attach       registers a hook on a tensor
     either       adds an `if` between two functions
@@ -69,6 +70,7 @@ class Owner:
     atom: Callable[[Any], Atom]
     number: Callable[[str, Any], Any]
     host_number: Callable[..., Any]
+    touch: Callable[[Any], None]
     rewritten: Callable[[Atom, Atom], Atom]
     attach: Callable[[Any, Callable[..., Any]], Any]
     either: Callable[[Any, Callable[[], Any], Callable[[], Any]], Any]
@@ -209,6 +211,7 @@ class GraphTensor(Tensor):
 
     def overwrite(self, value: Tensor) -> None:
         self.owner.aliases.write(self)
+        self.owner.touch(self)
         self.atom = self.owner.rewritten(self.owner.atom(self), self.owner.atom(value)) if state.no_grad else self.owner.atom(value)
         self.home = self.owner.regions.builder
 

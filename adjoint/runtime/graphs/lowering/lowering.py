@@ -34,6 +34,7 @@ from adjoint.runtime.graphs.lowering.assumptions import Assumptions, CountedSize
 from adjoint.runtime.graphs.lowering.batches import Batches
 from adjoint.runtime.graphs.lowering.categories import value_slot
 from adjoint.runtime.graphs.lowering.cell_calls import CellCalls
+from adjoint.runtime.graphs.lowering.changes import AtomPlace
 from adjoint.runtime.graphs.lowering.cuts import Cuts
 from adjoint.runtime.graphs.lowering.forward_hooks import ForwardHooks
 from adjoint.runtime.graphs.lowering.gradients import Gradients
@@ -335,7 +336,7 @@ class Lowering:
         cuts = Cuts(regions)
         hosts = Hosts(regions, symbols, values, assumptions, frontend.journal)
         numbers = RunTimeNumbers(regions, values, hosts, frontend.branching)
-        operations = Operations(regions, symbols, values, cuts, made, assumptions, frontend.aliases, frontend.journal)
+        operations = Operations(regions, symbols, values, cuts, made, assumptions, frontend.aliases)
         hooks = ValueHooks(regions, symbols, values, hosts, frontend.as_python)
         python = self.python = PythonState(
             regions, values, hosts, guards, frontend.journal, frontend.workspace, frontend.outside, assumptions.state, assumptions.begun)
@@ -350,6 +351,7 @@ class Lowering:
 
         world.connect(values, hosts, numbers, reads, python, objects, instances, cells)
         owner.regions, owner.made, owner.aliases = regions, made, frontend.aliases
+        owner.touch = lambda x: frontend.journal.touch(AtomPlace(x))
         owner.atom, owner.rewritten, owner.attach = values.atom, cuts.rewritten, hooks.attach
         owner.tries = subject.tries_numbers
         owner.number, owner.either, owner.host_number, owner.check = numbers.number, numbers.either, hosts.number, hosts.check

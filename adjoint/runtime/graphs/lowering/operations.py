@@ -8,14 +8,12 @@ from typing import Any
 
 from adjoint.frontend import errors
 from adjoint.frontend.changes.aliases import Aliases
-from adjoint.frontend.changes.journal import Journal
 from adjoint.ir.op import Effect, Op, with_sizes
 from adjoint.ir.ops.counted import CountedOp, NonZero
 from adjoint.ir.ops.random import Draw
 from adjoint.ir.ops.state import Write
 from adjoint.ir.types import symbol
 from adjoint.runtime.graphs.lowering.assumptions import UNKNOWN, Assumptions, CountedSize, NumberNeeded
-from adjoint.runtime.graphs.lowering.changes import AtomPlace
 from adjoint.runtime.graphs.lowering.cuts import Cuts
 from adjoint.runtime.graphs.lowering.graph_sizes import LEAST, GraphSize
 from adjoint.runtime.graphs.lowering.graph_values import GraphTensor
@@ -36,15 +34,13 @@ class Operations:
 
     regions, symbols, values, cuts, made, assumptions  the parts of the `Lowering` that it uses
     aliases  refuses a write to a tensor that another name may refer to
-    journal  undoes at the end of a branch what it has changed
     """
 
     def __init__(
         self, regions: Regions, symbols: Symbols, values: Values, cuts: Cuts, made: Made, assumptions: Assumptions, aliases: Aliases,
-        journal: Journal,
     ):
         self._regions, self._symbols, self._values, self._cuts, self._made = regions, symbols, values, cuts, made
-        self._assumptions, self._aliases, self._journal = assumptions, aliases, journal
+        self._assumptions, self._aliases = assumptions, aliases
 
     def emit(self, op: Op, operands: Sequence[Tensor]) -> Any:
         """Add a node for an op, and return its result or results as tensors.  While a graph is made, `apply` calls this instead of running
@@ -73,7 +69,6 @@ class Operations:
         value   its new value
         """
         if (other := self._made.lent.get(id(target))) is not None:
-            self._journal.touch(AtomPlace(other))  # a branch or loop may do it
             other.overwrite(value)
             return
         self._aliases.write(target)

@@ -155,9 +155,17 @@ class Regions:
     def is_within_reach(self, builder: Builder) -> bool:
         """Return True if nodes of the open region can use values of a region: it is open, or that of a cell that was called in an open one.
         """
+        return self._reached(builder) in self._open
+
+    def is_around(self, builder: Builder) -> bool:
+        """Return True if nodes of the region around the innermost open one can use values of a region."""
+        return self._reached(builder) in self._open[:-1]
+
+    def _reached(self, builder: Builder) -> Builder:
+        """Return the innermost open region whose nodes can use values of a region; a closed one if there is none."""
         while builder in self._of_cells and builder not in self._open:
             builder = self._of_cells[builder]
-        return builder in self._open
+        return builder
 
     def on_a_path(self) -> bool:
         """Return True if nodes are being added to a branch or a loop, which may be skipped or repeated when the graph runs."""
