@@ -34,7 +34,7 @@ from adjoint.foundation.dataclass import dataclass
 from adjoint.foundation.diagnostics import Derived
 from adjoint.foundation.made import count
 from adjoint.ir.build import Builder
-from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, free_values, walk
+from adjoint.ir.core import Atom, Function, Module, Node, Region, Value, free_of, free_values, walk
 from adjoint.ir.op import Effect, Op
 from adjoint.ir.ops.check import Check
 from adjoint.ir.ops.control import Along, Batch, Cell, Differentiated, For, Gradient, OfTrace, Pull, Record, Tangent, While
@@ -82,11 +82,17 @@ def without_batches(function: Function, module: Module) -> tuple[Function, dict[
     Other gradients stay: a run decides whether they are taken along its path.  So does a `tangent` of what has no derivative in forward
     mode.  A function without these nodes is returned itself.  The second result has, for the first result of each cell in the copy (without
     results, the first parameter), that of the cell which it copies.
+
+    Derivatives use values that were read from a parameter where the parameter may have been written since.  The tape takes a value that was
+    read for the parameter itself, so such a use is of an `identity` that was made before the write.
     """
     if not any(isinstance(node.op, _AT_ONCE) for node in walk(function.body)):
         return function, {}
     expander = _Expander(function, module, batches=True)
-    return replace(function, body=expander.body(function.body)), expander.cells
+    made = replace(function, body=expander.body(function.body))
+    if not order.reads_survive(made):
+        made = replace(made, body=_ReadsKept(expander.cells).body(made.body))
+    return made, expander.cells
 
 
 _AT_ONCE = (Batch, Tangent)
@@ -152,6 +158,56 @@ class _CellsKept(Rewriter):
             if old is not None and new is not None:
                 self.cells[new] = self.cells.get(old, old)
         return results
+
+
+class _ReadsKept(_CellsKept):
+    """Copies a function, and adds an `identity` of a value that was read from a parameter before the parameter is written, for later uses.
+
+    It stands just before the write, not at the read: so the cotangents of the value add up in the order of its uses.
+    """
+
+    def __init__(self, cells: dict[Value, Value]):
+        super().__init__(cells)
+        self._read: dict[str, tuple[Value, ...]] = {}
+        """For each parameter, the values in reach that were read from it and have no `identity` yet."""
+        self._left: dict[str, set[int]] = {}
+        """For each parameter, which results of the region that was copied last are such values."""
+
+    def region(self, inner: Builder, region: Region, params: Sequence[Value], known: Known) -> Region:
+        around, kept = dict(self._read), dict[Value, Atom]()
+        last = {atom: i for i, node in enumerate(region.nodes)
+                for atom in (*node.operands, *(x for body in node.regions for x in free_of(body)))}
+        last.update(dict.fromkeys(region.results, len(region.nodes)))
+        for i, node in enumerate(region.nodes):
+            for symbol in _written_by(node):
+                # A loop comes back to what stands before a write in its body.
+                due = [x for x in self._read.get(symbol, ()) if last.get(x, -1) >= i + (not isinstance(node.op, (For, While)))]
+                for value in due:
+                    kept.setdefault(value, known[value])
+                    known[value] = inner.emit(Identity(), became(value, known), loc=node.loc)
+                self._read[symbol] = tuple([x for x in self._read.get(symbol, ()) if x not in due])
+            if isinstance(node.op, Cell):  # its arguments have other names inside of it, and its results outside
+                for symbol, read in self._read.items():
+                    self._add(symbol, [param for param, x in zip(node.regions[0].params, node.operands, strict=False) if x in read])
+            self.nodes(inner, [node], known)
+            if isinstance(node.op, Cell):
+                for symbol, places in self._left.items():
+                    self._add(symbol, [x for j, x in enumerate(node.results) if j in places])
+            elif isinstance(node.op, Read):
+                self._add(node.op.symbol, [node.result])
+        self._left = {symbol: {j for j, x in enumerate(region.results) if x in read} for symbol, read in self._read.items()}
+        made = inner.finish([became(atom, known) for atom in region.results], params, self.place(region.loc))
+        self._read = around
+        known.update(kept)
+        return made
+
+    def _add(self, symbol: str, values: Sequence[Value]) -> None:
+        self._read[symbol] = (*self._read.get(symbol, ()), *values)
+
+
+def _written_by(node: Node) -> list[str]:
+    """Return the parameters that a node, or one inside of it, writes."""
+    return [*{each.op.symbol: None for each in walk(Region((), (node,), ())) if isinstance(each.op, Write)}]
 
 
 class _Expander(_CellsKept):

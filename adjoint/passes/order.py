@@ -300,13 +300,22 @@ class _Reads:
             if node.regions:
                 # A loop may come back to what stands before a write in its body.
                 self.written(inner.op.symbol for body in node.regions for inner in walk(body) if isinstance(inner.op, Write))
+            if isinstance(node.op, Cell):
+                self._named(node.regions[0].params, node.operands)
             if not self.stale.isdisjoint(_used(node)) or not all(map(self.survive, node.regions)):
                 return False
+            if isinstance(node.op, Cell):
+                self._named(node.results, node.regions[0].results)
             if isinstance(node.op, Read):
                 self.read.setdefault(node.op.symbol, []).append(node.result)
             elif isinstance(node.op, Write):
                 self.written([node.op.symbol])
         return self.stale.isdisjoint(atom for atom in region.results if isinstance(atom, Value))
+
+    def _named(self, names: Sequence[Value], atoms: Sequence[Atom]) -> None:
+        """Record that the arguments of a cell inside of it, or its results outside, are these values under other names."""
+        for read in self.read.values():
+            read += [name for name, atom in zip(names, atoms, strict=False) if atom in read]
 
     def written(self, symbols: Iterable[str]) -> None:
         for symbol in symbols:

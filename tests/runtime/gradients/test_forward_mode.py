@@ -195,6 +195,53 @@ def test_parameters_and_what_has_no_derivative() -> None:
     assert jvp(ops.argmax, x, v)[1].tolist() == 0
 
 
+def reads_and_writes(held: Parameter) -> Callable[[Tensor], Tensor]:
+    def fn(x: Tensor) -> Tensor:
+        y = x * x * held
+        held.mul_(2.0)
+        y = y * held * x
+        if x.sum() > 0:
+            y = y * held
+            held.add_(x[0])
+        return y * y.sum()
+
+    return fn
+
+
+class CountsUp(nn.Cell):
+    """Reads a parameter, writes it, and reads it again, as layers with running statistics do."""
+
+    def __init__(self, held: Parameter):
+        super().__init__()
+        self.held = held
+
+    def construct(self, x: Tensor) -> Tensor:
+        y = x * self.held * x
+        self.held = self.held * 2.0
+        return y * self.held
+
+
+@pytest.mark.parametrize("fn", [reads_and_writes, CountsUp], ids=["function", "cell"])
+@pytest.mark.parametrize("along", [
+    lambda fn, x: jvp(fn, x, x)[1], lambda fn, x: linearize(fn, x)[1](x), lambda fn, x: hvp(lambda z: fn(z).sum(), x, x)[1],
+    lambda fn, x: jacfwd(fn)(x).sum(0), lambda fn, x: jvp(lambda z: fn(z) * fn(z), x, x)[1],
+], ids=["jvp", "linearize", "hvp", "jacfwd", "twice"])
+def test_a_parameter_that_is_written_after_it_was_read(along: Callable[..., Tensor], fn: Callable[[Parameter], Any]) -> None:
+    """Tangents are computed with the numbers that the function has read, in a graph too, and under a gradient."""
+
+    def answers(way: Callable[[Any], Any]) -> list[Any]:
+        found: list[Any] = []
+        for around in (way, lambda call: grad(way(call)), lambda call: way(grad(call))):
+            held = Parameter(Tensor(POINT + 0.5), name="held")
+            taken, differentiated = fn(held), around
+            call = differentiated(lambda x, taken=taken, held=held: along(taken, x) * held)
+            found += [call(Tensor(POINT)), held.value()]
+        return found
+
+    for eager, graph in zip(answers(lambda call: call), answers(jit), strict=True):
+        close(graph, eager)
+
+
 @pytest.mark.parametrize(("call", "error", "message"), [
     (lambda x: linearize(3, x), TypeError, "For 'linearize', the argument 'fn' must be a function or a Cell"),
     (lambda x: linearize(ops.sin, 3), TypeError, "For 'linearize', the argument 'inputs' must be a Tensor, or a tuple, list or dict"),
