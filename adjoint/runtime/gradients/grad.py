@@ -132,6 +132,8 @@ def differentiate(
     depth = tape.depth
     try:
         state.tracer = tape
+        if sens is not None:
+            sens = replaced(sens, map(tape.present, leaves(sens, Tensor)), Tensor)  # `fn` may write them
         run = recorded(tape, fn, args, kwargs, positions, weights)
         if sens_of is not None:
             with not_recording():

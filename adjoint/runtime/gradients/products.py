@@ -222,9 +222,12 @@ def pushed(fn: Any, args: tuple[Any, ...], positions: Sequence[int], tangents: S
     """
     check_gradients()
     if (graph := emitter()) is not None:
-        return graph.tangent(graph.differentiable(fn, args, {}, positions, (), has_aux), tangents)
+        given = graph.present(tangents)  # `fn` may write them
+        return graph.tangent(graph.differentiable(fn, args, {}, positions, (), has_aux), given)
+    outer: Tape | None = state.tracer  # pyright: ignore[reportAssignmentType] - what records is a Tape
+    given = [wrap(x.type, x.memory) if outer is None else outer.present(x) for x in tangents]
     tape, run, result, outputs, _ = _on_tape(fn, args, positions, (), has_aux)
-    return result, outputs, Pushforward(tape, run.start, outputs, run.wanted, own=False)(tangents)
+    return result, outputs, Pushforward(tape, run.start, outputs, run.wanted, own=False)(given)
 
 
 def linear(fn: Any, args: tuple[Any, ...], positions: Sequence[int], has_aux: bool,

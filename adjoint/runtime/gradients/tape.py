@@ -68,8 +68,8 @@ class Tape:
     names   by id of a tensor, all names that it has; a write to one of them writes all
     named   pairs (new name, tensor) added since `names` was last brought up to date
     owners  for the slot of a Parameter, the Parameter
-    keep    by id, tensors that had a slot and were overwritten, or were overwritten by one with a slot: they are kept alive so that the id
-        is not reused
+    keep    by id, tensors that had a slot and were overwritten, were overwritten by one with a slot, or were made by `present`: they are
+        kept alive so that the id is not reused
     frozen  by id, the slot that a Parameter had until its `requires_grad` became False
     thawed  by id, the slot that a Parameter has had since its `requires_grad` became True
     renamed_parameter  whether a Parameter has a new name, which a function may return in its place
@@ -125,6 +125,15 @@ class Tape:
     def slot_of(self, x: Tensor) -> int | None:
         """Return the slot of a tensor: the number under which the tape (the recording) knows its value; None if it does not know it."""
         return self.slots.get(id(x))
+
+    def present(self, x: Tensor) -> Tensor:
+        """Return a new tensor with the present value of `x` and its slot: a later write to `x` does not change it."""
+        kept = wrap(x.type, x.memory)
+        slot = self.slots.get(id(x))
+        if slot is not None:
+            self.slots[id(kept)] = slot
+            self.keep[id(kept)] = kept
+        return kept
 
     def _name(self, x: Tensor, asked: bool = False) -> Tensor:
         """Return a new tensor object that the program treats as `x` itself, such as the object that a cell sees for an argument.

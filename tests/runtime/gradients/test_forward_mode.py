@@ -195,6 +195,41 @@ def test_parameters_and_what_has_no_derivative() -> None:
     assert jvp(ops.argmax, x, v)[1].tolist() == 0
 
 
+def triples(z: Tensor) -> Tensor:
+    z.mul_(3.0)
+    return z * z
+
+
+def triples_around(x: Tensor) -> Any:
+    y = x * 1.0
+
+    def squared(z: Tensor) -> Tensor:
+        y.mul_(3.0)
+        return z * z * 9.0
+
+    return jvp(squared, x, y)[1]
+
+
+@pytest.mark.parametrize("way", [lambda fn: fn, jit], ids=["eager", "jit"])
+def test_a_direction_is_what_it_was_at_the_call(way: Callable[[Any], Any]) -> None:
+    """The function may write the tensor that gives the direction, or the cotangent: the derivative is along the numbers from before."""
+    held = Parameter(Tensor(POINT), name="held")
+
+    def triples_held(z: Tensor) -> Tensor:
+        held.mul_(3.0)
+        return z * z * 9.0
+
+    calls: list[Callable[[Tensor], Any]] = [
+        lambda x: jvp(triples, x, x)[1], triples_around, lambda x: grad(triples, sens_param=True)(x, x),
+        lambda x: hvp(lambda z: triples(z).sum(), x, x)[1] * x / 3.0, lambda x: jvp(triples_held, x, held)[1],
+        lambda x: grad(triples_held, sens_param=True)(x, held)]
+    for call in calls:
+        held.set_data(Tensor(POINT))
+        close(way(call)(Tensor(POINT)), Tensor(18 * POINT * POINT))
+    for call in calls[:3]:
+        close(grad(lambda x, call=call: way(call)(x * 1.0))(Tensor(POINT)), Tensor(36 * POINT))
+
+
 def reads_and_writes(held: Parameter) -> Callable[[Tensor], Tensor]:
     def fn(x: Tensor) -> Tensor:
         y = x * x * held

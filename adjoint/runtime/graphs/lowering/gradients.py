@@ -37,7 +37,7 @@ from adjoint.runtime.graphs.lowering.values import Values
 from adjoint.runtime.process.tracer import state
 from adjoint.runtime.tensor.filled import zeros
 from adjoint.runtime.tensor.parameter import Parameter
-from adjoint.runtime.tensor.structure import leaves
+from adjoint.runtime.tensor.structure import leaves, replaced
 from adjoint.runtime.tensor.tensor import Tensor
 
 __all__ = ["Differentiable", "Gradients"]
@@ -62,6 +62,8 @@ class Gradients:
         Arguments and results are those of `adjoint.runtime.gradients.grad.differentiate`: the function's result, the gradients of
         arguments, and those of the weights.
         """
+        if sens is not None:
+            sens = replaced(sens, self._values.present(leaves(sens, Tensor)), Tensor)  # `fn` may write them
         inner = self.differentiable(fn, args, kwargs, positions, weights, has_aux)
         outputs = inner.outputs
         if inner.ends:

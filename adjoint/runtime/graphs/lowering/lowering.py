@@ -368,6 +368,7 @@ class Lowering:
         self.read_attribute, self.read_numbers, self.read_setting = reads.read_attribute, reads.read_numbers, reads.read_setting
         self.call_cell, self.differentiate, self.record = cells.call_cell, gradients.differentiate, gradients.record
         self.batch, self.tangent, self.differentiable = batches.batch, gradients.tangent, gradients.differentiable
+        self.present = values.present
         self.linear = gradients.linear
 
     @property

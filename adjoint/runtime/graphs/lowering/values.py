@@ -11,6 +11,7 @@ from typing import Any
 from adjoint.frontend import errors
 from adjoint.frontend.world import Kind
 from adjoint.ir.core import Atom, Literal, Value, tensor_type
+from adjoint.ir.ops.conversion import Identity
 from adjoint.ir.types import I64
 from adjoint.runtime.graphs.lowering.categories import DYNAMIC, NUMBERS
 from adjoint.runtime.graphs.lowering.graph_sizes import GraphSize
@@ -134,6 +135,11 @@ class Values:
         made = GraphTensor(self._owner, x.atom, x.type)
         made.home = x.home
         return made
+
+    def present(self, given: Sequence[Any]) -> list[GraphTensor]:
+        """Return new tensor objects with the present values of tensors: later writes to these do not change them."""
+        return [self.renamed(x) if isinstance(x, GraphTensor) else self.tensor(self._regions.node(Identity(), self.atom(x)))
+                for x in given]
 
     def is_here(self, x: Any) -> bool:
         """Return True if `x` is a tensor of the graph that nodes of the open region can use."""
