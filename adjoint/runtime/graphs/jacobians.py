@@ -160,7 +160,8 @@ def _by_columns(name: str, fn: Callable[..., Any], given: tuple[Any, ...], posit
     inputs = [x for position in positions for x in leaves(given[position], Tensor)]
     sizes = [math.prod(x.shape) for x in inputs]
     begins = [sum(sizes[:index]) for index in range(len(sizes))]
-    directions = [basis(x, sum(sizes), begin) for x, begin in zip(inputs, begins, strict=True)]
+    count = max(sum(sizes), 1)  # one direction, of which nothing is used, for inputs without elements: the result is that of a row
+    directions = [basis(x, count, begin) for x, begin in zip(inputs, begins, strict=True)]
     outputs: list[Tensor] = []
     result: Any = None
     graph = emitter()

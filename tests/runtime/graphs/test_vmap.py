@@ -611,6 +611,17 @@ def test_structures_of_jacobians() -> None:
             call()
 
 
+@pytest.mark.parametrize("way", [lambda fn: fn, jit], ids=["eager", "jit"])
+def test_jacobians_by_tensors_without_elements(way: Callable[[Any], Any]) -> None:
+    empty, pair = Tensor(np.zeros((2, 0), np.float32)), Tensor(np.array([1.0, 2.0], np.float32))
+    for taken in (jacrev, jacfwd):
+        assert way(taken(lambda x: x * x))(empty).shape == (2, 0, 2, 0)
+        assert way(taken(lambda x: (x * x).sum()))(empty).shape == (2, 0)
+        assert [x.shape for x in way(taken(lambda x, y: x.sum() * y, (0, 1)))(empty, pair)] == [(2, 2, 0), (2, 2)]
+        assert way(taken(lambda x: x[:0]))(pair).shape == (0, 2)
+    assert way(hessian(lambda x: (x * x).sum()))(empty).shape == (2, 0, 2, 0)
+
+
 def test_hooks_in_a_jacobian_are_called_for_each_row() -> None:
     events: list[bytes] = []
 
