@@ -180,6 +180,8 @@ class Gradients:
         uses = self._symbols.uses(given_by)
         params = self._regions.params_like(operands)
         self._regions.open()
+        for w in trained:  # the region reads them itself: of a value that was read before it, nothing is known of the Parameter
+            self._symbols.forget_read(self._symbols.of(w))
         around = dict(lent)
         try:
             inner = self._values.tensors(params)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import adjoint
-from adjoint import Parameter, Tensor, jit, nn, ops
+from adjoint import Parameter, Tensor, grad, jit, nn, ops, value_and_grad, vjp
 from adjoint.foundation.diagnostics import UNKNOWN, CompileError
 from adjoint.frontend.world import Kind
 from adjoint.ir.core import Value, walk
@@ -106,3 +106,47 @@ def test_a_tensor_is_read_again_once_it_is_written() -> None:
     (function,) = parsed(step, Tensor([1.0])).graph.module.functions.values()
     assert [node.op.symbol for node in walk(function.body) if isinstance(node.op, Read)] == ["rate", "a", "b", "a", "b"]
     assert [step(Tensor([1.0])).item() for _ in range(2)] == [2.0, 1.0]
+
+
+def test_what_is_differentiated_by_a_parameter_reads_it_itself() -> None:
+    """A value that the graph has read before is not the Parameter: there would be no gradient."""
+    weight, other = Parameter(Tensor([0.5, 2.0]), name="weight"), Parameter(Tensor([3.0, 1.0]), name="other")
+
+    def loss(x: Tensor) -> Tensor:
+        return (weight * weight * other * x).sum()
+
+    def before(x: Tensor) -> Tensor:
+        return weight * other * x + grad(loss, None, weight)(x)
+
+    def of_both(x: Tensor) -> Tensor:
+        shown = (weight * other).sum()
+        value, (by_x, (by_weight, by_other)) = value_and_grad(loss, 0, [weight, other])(x)
+        return shown * value + by_x + by_weight * by_other
+
+    def pulled(x: Tensor) -> Tensor:
+        shown = weight * x
+        _, pull = vjp(loss, x, weights=weight)
+        return shown + pull(Tensor(1.0))[1]
+
+    def in_a_branch(x: Tensor) -> Tensor:
+        y = weight * x
+        if y.sum() > 0:
+            y = y + grad(loss, None, weight)(x)
+        return y
+
+    def nested(x: Tensor) -> Tensor:
+        return grad(lambda z: (weight * grad(loss, None, weight)(z)).sum(), None, weight)(x)
+
+    def steps(x: Tensor) -> Tensor:
+        for _ in range(2):
+            ops.assign_sub(weight, grad(loss, None, weight)(x) * 0.125)
+            x = x * weight
+        return x
+
+    x = Tensor([1.0, 2.0])
+    for program in (before, of_both, pulled, in_a_branch, nested, steps):
+        found: list[list[float]] = []
+        for way in (program, jit(program), grad(program), grad(jit(program)), jit(grad(program))):
+            weight.set_data(Tensor([0.5, 2.0]))
+            found += [way(x).tolist()]
+        assert found[0] == found[1] and found[2] == found[3] == found[4], program
