@@ -51,12 +51,12 @@ static inline int adjoint_is_odd_f64(double x) {
     return fabs(x) < 0x1p53 && x == rint(x) && 0.5 * x != rint(0.5 * x);
 }
 
-/* sin(pi x) / (pi x), 1 at 0. */
+/* sin(pi x) / (pi x), 1 at 0, NaN at infinity. */
 static inline double adjoint_sinc_f64(double x) {
     double a = fabs(x), r = adjoint_off_integer_f64(a);
     double sine = adjoint_sin_half_turn_f64(fabs(r)), whole = a < 0x1p52 ? rint(a) : 0;
     sine = (r < 0) != adjoint_is_odd_f64(whole) ? -sine : sine;
-    double result = a < 0x1p-27 ? 1 : a == ADJOINT_INFINITE ? 0 : sine / (ADJOINT_PI_F64 * a);
+    double result = a < 0x1p-27 ? 1 : a == ADJOINT_INFINITE ? ADJOINT_UNDEFINED : sine / (ADJOINT_PI_F64 * a);
     return x != x ? x : result;
 }
 

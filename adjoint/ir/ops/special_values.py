@@ -31,7 +31,7 @@ def sinc(x: Array) -> Array:
     x = np.abs(x)
     whole = np.rint(x)
     sine = np.where(whole % 2 == 0, 1.0, -1.0) * np.sin(np.pi * (x - whole))
-    return np.where(x == 0, 1.0, np.where(np.isinf(x), 0.0, sine / (np.pi * np.where(x == 0, 1.0, x))))
+    return np.where(x == 0, 1.0, np.where(np.isinf(x), np.nan, sine / (np.pi * np.where(x == 0, 1.0, x))))
 
 
 def inverse_error_function(x: Array) -> Array:

@@ -759,7 +759,7 @@ class Erfinv(Unary):
 
 @operation
 class Sinc(Unary):
-    """sin(pi x) / (pi x), 1 at 0; exactly 0 at the other integers.
+    """sin(pi x) / (pi x), 1 at 0; exactly 0 at the other integers; NaN at infinity.
 
     The error is below 3 units in the last place.
 
