@@ -25,6 +25,7 @@ from adjoint.ops.arguments import (
     integer,
     number,
     operand,
+    real,
     sizes_argument,
     wrong,
 )
@@ -226,8 +227,11 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
 
 @fusible
 def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """beta * input + alpha * (mat @ vec)."""
-    return _scaled_sum("Addmv", operand("Addmv", input), mv(mat, vec), beta, alpha)
+    """beta * input + alpha * (mat @ vec); of integers with whole factors, which drop what follows the point."""
+    given, factors = operand("Addmv", input), [number("Addmv", name, value) for name, value in (("beta", beta), ("alpha", alpha))]
+    if given.dtype.is_integer:
+        factors = [int(real("Addmv", name, factor)) for name, factor in zip(("beta", "alpha"), factors, strict=True)]
+    return _scaled_sum("Addmv", given, mv(mat, vec), *factors)
 
 
 @fusible

@@ -123,6 +123,7 @@ MATRICES = (
     "ops.tril_indices(3.0, 2)",
     f"curve(lambda x, a, b: ops.addr(x, a, b, beta=2, alpha=3), {X}, f32([1, 2]), f32([1, 2, 3]))",
     "ops.addr(i32([[1, 2, 3], [4, 5, 6]]), i32([1, 2]), i32([1, 2, 3]), beta=0.5)",
+    "ops.addmv(i32([10, 20]), i32([[1, 2], [3, 4]]), i32([1, 1]), beta=0.5, alpha=2.5)",
     "ops.sinc(f32([inf, -inf, nan, 0, -0.0]))",
     f"curve(ops.kron, {X}, f32([1, 2]))",
     "ops.vecdot(i32([[1, 2, 3], [4, 5, 6]]), i32([1, 2, 3]))",
