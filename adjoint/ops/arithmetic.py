@@ -414,7 +414,7 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     """Return each element, or `min` where it is below and `max` where it is above; `max` if `min` is above `max`.
 
     The gradient is that of the input from `min` to `max`, both included, and of the bound outside.  Bounds are numbers or
-    Tensors; raise ValueError when both are None.
+    Tensors; where one is NaN, so is the result.  Raise ValueError when both are None.
     """
     if min is None and max is None:
         raise ValueError("For 'Clamp', at least one of 'min' and 'max' must not be None.")
@@ -425,10 +425,18 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
         return apply(Clip(-math.inf if min is None else float(min), math.inf if max is None else float(max)), x)
     low, high = _bound("min", x, min), _bound("max", x, max)
     if low is not None:
-        x = where(generated.less(x, low), low, x)
+        x = _bounded(x, low, generated.less, generated.greater_equal)
     if high is not None:
-        x = where(generated.greater(x, high), high, x)
+        x = _bounded(x, high, generated.greater, generated.less_equal)
     return x
+
+
+def _bounded(x: Tensor, bound: Any, beyond: Any, within: Any) -> Tensor:
+    """Return `x`, or the bound where `x` is beyond it; a NaN of either stays."""
+    if not isinstance(bound, Tensor) and not is_run_time_number(bound) and bound == bound:
+        return where(beyond(x, bound), bound, x)
+    stays = within(x, bound)
+    return where(generated.logical_or(stays, generated.isnan(x)) if x.dtype.is_float else stays, x, bound)
 
 
 @fusible

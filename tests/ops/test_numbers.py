@@ -248,3 +248,17 @@ def test_a_power_by_one_number_has_the_same_bits_everywhere(dtype: str, power: f
         assert found.astype(ms.float64).asnumpy().tobytes() == expected.astype(ms.float64).asnumpy().tobytes()
     for found in (floats[0], floats[-1]):
         assert found.astype(ms.float64).asnumpy().tobytes() == ((x + 0) ** power).astype(ms.float64).asnumpy().tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
+def test_clamp_by_a_bound_that_is_nan_is_nan(dtype: str) -> None:
+    """Whether the bound is a number, a number of the graph or a tensor, and whichever bound it is; numbers between others stay."""
+    x, nan = Tensor([1, -2, 3], getattr(ms, dtype)), Tensor([math.nan, 0.0, math.nan])
+    by_number = ms.jit(lambda x, bound: ops.clamp(x, 0, bound[0].item()))
+    for found in (ops.clamp(x, math.nan, None), ops.clamp(x, None, math.nan), ops.clamp(x, math.nan, 0), ops.clamp(x, 0, nan[0]),
+                  by_number(x, nan), ms.jit(ops.clamp)(x, nan[0], 9)):
+        assert np.isnan(found.asnumpy()).all(), found
+    for found in (ops.clamp(x, nan, 2), ms.jit(ops.clamp)(x, nan, 2)):
+        assert np.array_equal(found.asnumpy(), [math.nan, 0, math.nan], equal_nan=True)
+    assert np.array_equal(ops.clamp(nan, Tensor(-1), Tensor(1)).asnumpy(), nan.asnumpy(), equal_nan=True)
+    assert np.array_equal(ops.clamp(x, Tensor(-1), Tensor(2)).asnumpy(), [1, -1, 2])
