@@ -49,6 +49,15 @@ static inline double _Complex adjoint_complex_log(double _Complex z) {
     return adjoint_of_parts(adjoint_log_length(__real__ z, __imag__ z), adjoint_atan2_f64(__imag__ z, __real__ z));
 }
 
+/* The parts of a power of z, or where its real part is infinite and its imaginary part is not finite those of annex G. */
+static inline double _Complex adjoint_turned_infinitely(double _Complex z, double real, double imag) {
+    double x = __real__ z, y = __imag__ z;
+    int turns = !isfinite(y);
+    real = turns && x == -INFINITY ? 0 : turns && x == INFINITY ? INFINITY : real;
+    imag = turns && x == -INFINITY ? (isnan(y) ? 0 : copysign(0.0, y)) : imag;
+    return adjoint_of_parts(real, imag);
+}
+
 /* e^64 */
 #define ADJOINT_E64 6.235149080811617e27
 
@@ -57,15 +66,13 @@ static inline double _Complex adjoint_complex_exp(double _Complex z) {
     int large = x > 700;
     double size = adjoint_exp_f64(large ? x - 64 : x), more = large ? ADJOINT_E64 : 1;
     double real = size * adjoint_cos_f64(y) * more, imag = y == 0 ? y : size * adjoint_sin_f64(y) * more;
-    int turns = !isfinite(y);
-    real = turns && x == -INFINITY ? 0 : turns && x == INFINITY ? INFINITY : real;
-    imag = turns && x == -INFINITY ? (isnan(y) ? 0 : copysign(0.0, y)) : imag;
-    return adjoint_of_parts(real, imag);
+    return adjoint_turned_infinitely(z, real, imag);
 }
 
 static inline double _Complex adjoint_complex_exp2(double _Complex z) {
     double x = __real__ z, y = __imag__ z, size = adjoint_exp2_f64(x), angle = y * ADJOINT_LN2;
-    return adjoint_of_parts(size * adjoint_cos_f64(angle), y == 0 ? y : size * adjoint_sin_f64(angle));
+    double real = size * adjoint_cos_f64(angle), imag = y == 0 ? y : size * adjoint_sin_f64(angle);
+    return adjoint_turned_infinitely(z, real, imag);
 }
 
 static inline double _Complex adjoint_complex_expm1(double _Complex z) {

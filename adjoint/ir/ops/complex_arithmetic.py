@@ -74,9 +74,10 @@ def complex_exponential(x: Array) -> Array:
 
 
 def complex_power_of_two(x: Array) -> Array:
-    """Return 2^x: the power of the real part, turned by log(2) times the imaginary part."""
+    """Return 2^x: the power of the real part, turned by log(2) times the imaginary part; infinities as those of NumPy's `exp`."""
     size, angle = np.exp2(x.real), x.imag * x.real.dtype.type(np.log(2.0))
-    return complex_number(size * np.cos(angle), np.where(x.imag == 0, x.imag, size * np.sin(angle)))
+    found = complex_number(size * np.cos(angle), np.where(x.imag == 0, x.imag, size * np.sin(angle)))
+    return np.where(np.isinf(x.real) & ~np.isfinite(x.imag), complex_exponential(x), found)
 
 
 def complex_log1p(x: Array) -> Array:

@@ -75,6 +75,16 @@ def test_infinite_quotients() -> None:
             assert np.array_equal([found.real, found.imag], [expected.real, expected.imag], equal_nan=True), (a, b)
 
 
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_powers_of_two_have_the_infinities_of_the_exponential(dtype: Any) -> None:
+    infinite = [complex(x, y) for x in (np.inf, -np.inf) for y in (np.inf, -np.inf, np.nan, 0.0)]
+    z = Tensor(np.array(infinite, dtype))
+    found, expected = ops.exp2(z).asnumpy(), ops.exp(z).asnumpy()
+    for part, wanted in ((found.real, expected.real), (found.imag, expected.imag)):
+        assert np.array_equal(part, wanted, equal_nan=True)
+    assert found[0].real == np.inf and found[4] == 0
+
+
 @pytest.mark.parametrize("jit", [False, True])
 def test_gradients_multiply_with_conjugates(jit: bool) -> None:
     def made(f: Any) -> Any:
