@@ -240,10 +240,12 @@ def argwhere(input: Any) -> Tensor:
 def gather_elements(input: Any, dim: Any, index: Any) -> Tensor:
     """For each index return the element at its own position, but with the index as coordinate along `dim`.
 
-    index  integers, of the rank of `input` and not larger than it along the other axes
+    index  integers, of the rank of `input` and not larger than it along the other axes; a number counts as a row of one element
     """
     x, indices = operand("GatherD", input), indices_argument("GatherD", "index", index)
     along = axis_argument("GatherD", dim, x.ndim, "dim")
+    if {x.ndim, indices.ndim} == {0, 1}:
+        return reshape(gather_elements(reshape(x, (-1,)), 0, reshape(indices, (-1,))), indices.shape)
     if indices.ndim != x.ndim or any(n > d for a, (n, d) in enumerate(zip(indices.shape, x.shape, strict=True)) if a != along):
         raise wrong("GatherD", "index", f"of rank {x.ndim} and not larger than {x.shape} but along axis {along}", indices)
     if x.ndim == 0:

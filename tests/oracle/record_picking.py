@@ -18,6 +18,8 @@ UNIQUE = (
     "ops.MaskedSelect()(f32([1, 2, 3]), Tensor([True, False, True]))",
 )
 SCATTERED = (
+    "ops.gather_d(f32(3), 0, Tensor([0, -1]))",
+    "ops.gather_elements(f32([3, 4]), 0, Tensor(1))",
     "curve(lambda u: ops.scatter_nd(i32([[0], [2], [0]]), u, (3, 2)), wave(3, 2))",
     "ops.ScatterNd()(i32([[0, 1], [1, 1]]), f32([3.2, 1.1]), (3, 3))",
     "ops.scatter_nd(i32([[3]]), f32([1.0]), (3,))",
