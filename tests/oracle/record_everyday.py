@@ -28,6 +28,7 @@ NUMBERS = (
     "curve(lambda x: ops.logit(x, 0.1), f32([0.2, 0.5, 0.8]))",
     "ops.logit(f32([0.5]), 1)",
     "ops.isposinf(f32([1.0, inf, -inf, nan]))",
+    "ops.hypot(f32([inf, nan, -inf, nan]), f32([nan, -inf, 1, nan]))",
     "ops.isneginf(f32([1.0, inf, -inf, nan]))",
     "ops.signbit(f32([1.0, -0.0, -2.0]))",
     "curve(ops.xdivy, f32([2, 0, 3]), f32([4, 1, 2]))",

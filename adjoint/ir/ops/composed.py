@@ -39,7 +39,7 @@ class Composed(Elementwise):
 
 @operation
 class Hypot(Composed, Binary):
-    """sqrt(x**2 + y**2), computed in float64, where no square of a narrower type overflows or underflows.
+    """sqrt(x**2 + y**2), computed in float64, where no square of a narrower type overflows or underflows; infinite beside NaN too.
 
     x, y      T[s] and T[t], T a floating point type, shapes that broadcast
     result    T[broadcast]
@@ -53,11 +53,13 @@ class Hypot(Composed, Binary):
                       note="kink at 0, squares beyond the range of float32"))
 
     def reference(self, x: Array, y: Array) -> Array:
-        return np.sqrt(np.square(x.astype(np.float64)) + np.square(y.astype(np.float64))).astype(x.dtype)
+        length = np.sqrt(np.square(x.astype(np.float64)) + np.square(y.astype(np.float64))).astype(x.dtype)
+        return np.where(np.isinf(x) | np.isinf(y), x.dtype.type(math.inf), length)
 
     def scalar(self, k: Kernel, x: Expr, y: Expr) -> Expr:
         a, b = (k.let(k.cast(each, F64), "wide") for each in (x, y))
-        return k.cast(k.call("sqrt", a * a + b * b), x.dtype)
+        infinite = k.either(k.call("isinf", a), k.call("isinf", b))
+        return k.cast(k.select(infinite, k.literal(math.inf, F64), k.call("sqrt", a * a + b * b)), x.dtype)
 
     def steps(self, b: Builder, *operands: Atom) -> Atom:
         dtype = dtype_of(operands[0])
