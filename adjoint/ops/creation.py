@@ -117,7 +117,8 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: DType | Non
     to = dtype_or("Arange", dtype, I64 if whole else F32)
     places = apply(made(Iota, tensor(I64 if whole else F64, (count,))))
     values = places * apart if apart != 1 else places
-    values = values + first if first != 0 else values
+    if first != 0 or not (whole or apart > 0):  # 0.0 times a negative step is -0.0
+        values = values + first
     return values if values.dtype is to else apply(made(Cast, to), values)
 
 
