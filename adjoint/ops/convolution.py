@@ -103,16 +103,19 @@ def transposed_axis(
     op: str, x: Tensor, axis: int, kernel: int, stride: int, padding: tuple[int, int] | str, dilation: int, longer: int
 ) -> tuple[int, tuple[int, int], int]:
     """Return for one axis of `x`: the size of the result, how much is cut off, and how many zeros are appended."""
-    places, reach = x.shape[2 + axis], dilation * (kernel - 1) + 1
+    places, reach, behind = x.shape[2 + axis], dilation * (kernel - 1) + 1, max(0, longer - (stride - 1))
     if padding == "same":
         size, side = places * stride, same_padding(places * stride, kernel, stride, dilation)
     elif isinstance(padding, str):
         size, side = places * stride + max(0, reach - stride), (0, 0)
     else:
-        size, side = (places - 1) * stride + reach - sum(padding) + min(longer, stride - 1), padding
+        # What the result is longer by than the stride was cut off with the padding at the end, and is zeros only beyond that.
+        kept = min(behind, padding[1])
+        side, behind = (padding[0], padding[1] - kept), behind - kept
+        size = (places - 1) * stride + reach - sum(side) + min(longer, stride - 1)
     if size < 1 or places < 1:
         raise wrong(op, "x", "large enough for a result of at least one element along each axis", x)
-    return size, side, max(0, longer - (stride - 1))
+    return size, side, behind
 
 
 def padding_argument(op: str, pad_mode: Any, padding: Any) -> Pairs | str:

@@ -60,7 +60,8 @@ def test_unfold_gives_of_each_element_of_the_window_all_channels(padding: str) -
 
 
 TRANSPOSED = [{}, {"stride": 3, "padding": 1, "output_padding": 2}, {"stride": 2, "dilation": 3, "output_padding": 2},
-              {"stride": (1, 2), "groups": 2}]
+              {"stride": (1, 2), "groups": 2}, {"dilation": 3, "padding": 2, "output_padding": 1},
+              {"stride": (2, 1), "dilation": 4, "padding": (1, 2), "output_padding": 3}]
 
 
 @pytest.mark.parametrize("options", TRANSPOSED, ids=str)

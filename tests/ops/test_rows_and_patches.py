@@ -82,6 +82,11 @@ def test_transposed_convolution_of_volumes() -> None:
     assert ops.conv3d_transpose(ones, ones, "pad", 1, 2, 1, 1, 1).tolist() == np.ones((1, 1, 3, 3, 3)).tolist()
     assert ops.conv3d_transpose(ones, Tensor(np.ones((1, 1, 3, 3, 3))), "same", 0, 2).shape == (1, 1, 4, 4, 4)
     check_gradients(lambda x, w: ops.conv3d_transpose(x, w) ** 2, ones, ones)
+    # As the gradient of `conv3d`, also where `output_padding` reaches what the padding cuts off.
+    y, kernel = Tensor(np.arange(8.0).reshape(1, 1, 2, 2, 2)), Tensor(np.arange(1.0, 9.0).reshape(1, 1, 2, 2, 2))
+    made = ops.conv3d_transpose(y, kernel, "pad", 1, (1, 2, 1), (2, 4, 3), 1, (1, 3, 2))
+    forth = ms.grad(lambda x: (ops.conv3d(x, kernel, None, (1, 2, 1), "pad", 1, (2, 4, 3))[..., :2, :2, :2] * y).sum())
+    assert made.tolist() == forth(made).tolist()
     with pytest.raises(ValueError, match="'output_padding' must be 0 unless"):
         ops.conv3d_transpose(ones, ones, stride=2, output_padding=1)
 
