@@ -282,7 +282,7 @@ def ptp(input: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 @fusible
 def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """Return the norm of a vector, over one axis or of all elements, or of the matrices in two axes.
+    """Return the norm of a vector, over one axis or of all elements, or of the matrices whose rows lie along the first of two axes.
 
     ord  of vectors: None or 2, the root of the sum of squares; inf and -inf, the largest and the smallest size; 0, how many are
          not 0; another number p, (sum |x|**p)**(1/p).  Of matrices: None or "fro", the root of the sum of squares; 1, -1, inf
@@ -311,7 +311,9 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
     elif isinstance(ord, (bool, str)) or not isinstance(ord, (int, float)):
         raise wrong("Norm", "ord", "None, 'fro', 'nuc' or a number", repr(ord), ValueError if isinstance(ord, str) else TypeError)
     if of_matrices:
-        return _matrix_norm(x, ord, axes, keep)
+        given_axes = dim.tolist() if isinstance(dim, Tensor) else dim
+        rows, columns = (axis_argument("Norm", a, x.ndim, "dim") for a in given_axes) if given_axes else axes
+        return _matrix_norm(x, ord, (rows, columns), keep)
     if (dim is None and x.ndim > 1) or len(axes) > 2:
         raise wrong("Norm", "dim", "one axis or two", dim)
     if ord in (math.inf, -math.inf):
@@ -340,7 +342,7 @@ def _length(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
 
 
 def _matrix_norm(x: Tensor, ord: str | float, axes: tuple[int, ...], keep: bool) -> Tensor:
-    """Return the sum, the largest or the smallest of the singular values, or of the sums of sizes along one of two axes."""
+    """Return the sum, the largest or the smallest of the singular values, or of the sums of sizes along the axis of rows or columns."""
     if ord in ("nuc", 2, -2):
         if ord != "nuc" and 0 in (x.shape[axes[0]], x.shape[axes[1]]):
             raise wrong("Norm", "A", f"matrices with elements where 'ord' is {ord}", x)

@@ -85,6 +85,8 @@ LOGARITHMS = (
     f"ops.norm({X}, 3)",
     f"ops.norm({X}, 3, dim=1)",
     f"ops.norm({X}, 'fro', dim=(0, 1))",
+    f"ops.norm({X}, inf, dim=(-1, 0))",
+    f"ops.norm({X}, -1, dim=(1, 0))",
 )
 
 
