@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from adjoint.ir.types import F32, I64, DType
+from adjoint.ir.op import made
+from adjoint.ir.ops.conversion import Cast
+from adjoint.ir.ops.indexing import Iota
+from adjoint.ir.types import F32, F64, I64, DType, tensor
 from adjoint.ops import creation, parts, random_numbers
-from adjoint.ops.arguments import dtype_or, operand, sizes_argument, wrong
-from adjoint.ops.arithmetic import less
+from adjoint.ops.arguments import dtype_or, integer, operand, real, sizes_argument, wrong
+from adjoint.ops.arithmetic import less, where
 from adjoint.ops.creation import arange, full, full_like, ones, ones_like, zeros, zeros_like
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.generator import stream_of
 from adjoint.runtime.tensor.random import drawn_from
-from adjoint.runtime.tensor.tensor import Tensor
+from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
     "arange", "bernoulli", "empty", "empty_like", "eye", "full", "full_like", "linspace", "meshgrid", "multinomial", "normal", "ones",
@@ -48,8 +51,18 @@ def eye(n: Any, m: Any = None, dtype: DType | None = None) -> Tensor:
 
 @fusible
 def linspace(start: Any, end: Any, steps: Any, *, dtype: DType | None = None) -> Tensor:
-    """Return `steps` numbers from `start` to `end`, both included; Float32 by default."""
-    return creation.linspace(start, end, steps).astype(dtype_or("LinSpace", dtype, F32), copy=False)
+    """Return `steps` numbers from `start` to `end`, both included; Float32 by default.
+
+    The numbers of the first half are counted from `start`, the others from `end`, in Float64, whatever the dtype.
+    """
+    count, to = integer("LinSpace", "steps", steps), dtype_or("LinSpace", dtype, F32)
+    if count < 1:
+        raise wrong("LinSpace", "steps", "at least 1", count)
+    first, last = real("LinSpace", "start", start), real("LinSpace", "end", end)
+    apart = (last - first) / max(1, count - 1)
+    places = apply(made(Iota, tensor(F64, (count,))))
+    values = where(places < max(1, count // 2), places * apart + first, last - (count - 1 - places) * apart)
+    return apply(made(Cast, to), values)
 
 
 @fusible

@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 import mint_answers
+import numpy as np
 import pytest
 from asked import agree, recorded
 from test_numpy import without_compiler
@@ -75,6 +76,16 @@ def test_drawn_numbers() -> None:
     assert [x.shape for x in drawn] == [(2, 3), (2, 3), (4,), (50,), (50,), (6,), (3,), (2,), (1,), (1,)]
     assert sorted(drawn[5].tolist()) == list(range(6)) and set(drawn[3].tolist()) <= set(range(5)) and drawn[3].dtype is ms.int64
     assert drawn[7].tolist() == [0.0, 1.0] and drawn[9].tolist() == [1]
+
+
+@pytest.mark.parametrize("steps", [1, 2, 49, 50, 100])
+def test_evenly_spaced_numbers_have_the_precision_of_their_dtype(steps: int) -> None:
+    """And end where they are to end, also where they are cut to integers."""
+    made = mint.linspace(0.1, 0.7, steps, dtype=ms.float64)
+    np.testing.assert_allclose(made.asnumpy(), np.linspace(0.1, 0.7, steps), rtol=4e-16)
+    ends = mint.linspace(0, 1, steps, dtype=ms.int64).tolist()
+    assert ends == ([0] * (steps - 1) + [1] if steps > 1 else [0])
+    assert made.tolist()[-1] == (0.7 if steps > 1 else 0.1)
 
 
 def test_in_place() -> None:
