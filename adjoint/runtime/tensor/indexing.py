@@ -178,7 +178,11 @@ def _parsed(entry: Any) -> list[Any]:
     if isinstance(entry, Tensor) and entry.dtype.is_integer:
         return [int(entry.item())] if entry.ndim == 0 and not emitting() else [_Places(entry)]
     if isinstance(entry, Tensor) and entry.dtype is BOOL and emitting():
-        found = nonzero_places("Tensor[...]", "it has as many elements as the mask has true ones", entry)
+        number = "it has as many elements as the mask has true ones"
+        if entry.ndim == 0:
+            (first,) = columns(nonzero_places("Tensor[...]", number, apply(made(Reshape, tensor(BOOL, (1,))), entry)))
+            return [_Places(first, new=True)]
+        found = nonzero_places("Tensor[...]", number, entry)
         return [_Places(column, size, inside=True) for column, size in zip(columns(found), entry.shape, strict=True)]
     if not isinstance(entry, (Tensor, np.ndarray, list, bool, np.bool_)):
         try:

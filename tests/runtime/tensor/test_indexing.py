@@ -216,6 +216,25 @@ def gradient(function: Any, x: Tensor) -> np.ndarray[Any, Any]:
     return ops.GradOperation(get_all=True)(function)(x)[0].asnumpy()
 
 
+@pytest.mark.parametrize("chosen", [True, False])
+@pytest.mark.parametrize("around", [lambda m: m, lambda m: (m, 0), lambda m: (0, m), lambda m: (..., m), lambda m: (m, [1])])
+def test_graphs_take_a_bool_without_dimensions_as_numpy_does(around: Any, chosen: bool) -> None:
+    """It makes an axis of one element or of none, also of a tensor without dimensions; what it does not choose is not written."""
+    mask, graph = Tensor(chosen), adjoint.jit(lambda x, m: x[around(m)])
+    got, wanted = graph(Tensor(ARRAY), mask), ARRAY[around(np.bool_(chosen))]
+    assert got.shape == wanted.shape and np.array_equal(got.asnumpy(), wanted)
+    assert adjoint.jit(lambda x, m: ops.masked_select(x, m))(Tensor(3.0), mask).tolist() == [3.0] * chosen
+
+    def written(x: Tensor, m: Tensor) -> Tensor:
+        x = x * 1
+        x[around(m)] = 9.0
+        return x
+
+    wanted = ARRAY.copy()
+    wanted[around(np.bool_(chosen))] = 9.0
+    assert np.array_equal(adjoint.jit(written)(Tensor(ARRAY), mask).asnumpy(), wanted)
+
+
 def test_a_part_gives_its_gradient_to_where_it_was_taken_from() -> None:
     taken = gradient(lambda x: x[::-1, 1, [0, 0, 2]].sum(), Tensor(ARRAY))
     wanted = np.zeros_like(ARRAY)
