@@ -190,12 +190,13 @@ def unbind(input: Any, dim: int = 0) -> tuple[Tensor, ...]:
 
 @fusible
 def meshgrid(*inputs: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
-    """Coordinates of a grid: each input along an axis of its own, repeated along the others; "xy" exchanges the first two."""
+    """Coordinates of a grid: each input, a row or a number, along an axis of its own, repeated along the others; "xy" exchanges the first
+    two."""
     if len(inputs) == 1 and isinstance(inputs[0], (tuple, list)):
         inputs = tuple(inputs[0])
     parts = tensors_argument("Meshgrid", "inputs", inputs)
-    if any(x.ndim != 1 for x in parts):
-        raise wrong("Meshgrid", "inputs", "tensors of one dimension", [x.shape for x in parts])
+    if any(x.ndim > 1 for x in parts):
+        raise wrong("Meshgrid", "inputs", "tensors of at most one dimension", [x.shape for x in parts])
     order = list(range(len(parts)))
     if choice("Meshgrid", "indexing", indexing, ("xy", "ij")) == "xy" and len(parts) > 1:
         order[0], order[1] = 1, 0

@@ -30,6 +30,7 @@ NUMBERS = (
     "ops.isposinf(f32([1.0, inf, -inf, nan]))",
     "ops.hypot(f32([inf, nan, -inf, nan]), f32([nan, -inf, 1, nan]))",
     "1 / ops.arange(0.0, -8.0, -4.0)",
+    "ops.meshgrid(f32(3.0), f32([1.0, 2.0]))",
     "ops.isneginf(f32([1.0, inf, -inf, nan]))",
     "ops.signbit(f32([1.0, -0.0, -2.0]))",
     "curve(ops.xdivy, f32([2, 0, 3]), f32([4, 1, 2]))",
