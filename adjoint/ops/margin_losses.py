@@ -13,7 +13,7 @@ from adjoint.ir.op import made
 from adjoint.ir.ops.indexing import Iota
 from adjoint.ir.types import I64, tensor
 from adjoint.ops.activations import logsigmoid, softplus
-from adjoint.ops.arguments import ArgumentMistake, flag, float_only, integer, operand, real, roomy, wrong
+from adjoint.ops.arguments import ArgumentMistake, flag, float_only, floating, integer, operand, real, roomy, wrong
 from adjoint.ops.arithmetic import logical_and, logical_not, maximum, minimum, neg, root_of_sum, square, where
 from adjoint.ops.losses import class_check, reduced, reduction_argument
 from adjoint.ops.picking import gather, gather_elements
@@ -38,6 +38,7 @@ def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float =
     op = "CosineEmbeddingLoss"
     kind = reduction_argument(op, reduction)
     a, b, wanted = operand(op, input1, "input1"), operand(op, input2, "input2"), operand(op, target, "target")
+    a, b = floating(a), floating(b)
     dtype = common_dtype(a.dtype, b.dtype)
     a, b = roomy(a), roomy(b)
     cosine = (sum(a * b, 1) / norm_product(a, b)).astype(dtype, copy=False)

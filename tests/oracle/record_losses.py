@@ -31,6 +31,7 @@ LIKELIHOODS = (
     "nn.GaussianNLLLoss(full=1)",
     "ops.gaussian_nll_loss(wave(2, 3), wave(2, 3), f32([1.0, 2.0]), eps=1)",
     "ops.gaussian_nll_loss(1.0, wave(2, 3), f32([1.0, 2.0]))",
+    "ops.cosine_embedding_loss(i32([[1, 2], [3, 4]]), i32([[1, 3], [3, -4]]), i32([1, -1]), reduction='none')",
 )
 SEGMENTS = (
     "curve(nn.DiceLoss(1.0), abs(wave(2, 3)), abs(wave(2, 3) + 0.1))",
