@@ -329,7 +329,7 @@ def pad(input_x: Any, padding: Any, mode: str = "constant", value: Any = None) -
     """Pad a tensor; (before, after) pairs begin with the last axis.
 
     mode  "constant": filled with `value` (0); "reflect": mirrored without the edge; "replicate": the edge repeated; "circular":
-          continued from the other side.  Negative numbers cut off.
+          continued from the other side.  Negative numbers cut off, in mode "circular" before the others continue.
     """
     x = operand("Pad", input_x, "input_x")
     widths = sizes_argument("Pad", "padding", padding, least=None)
@@ -348,6 +348,8 @@ def padded(op: str, argument: str, x: Tensor, widths: tuple[int, ...], kind: str
     pairs = [(0, 0)] * (x.ndim - len(widths) // 2) + list(zip(widths[::2], widths[1::2], strict=True))[::-1]
     if kind == "constant":
         return framed(x, pairs, value)
+    if kind == "circular":  # goes on with what is left of the other side
+        x, pairs = cut(x, pairs), [(max(0, before), max(0, after)) for before, after in pairs]
     for along, (before, after) in enumerate(pairs):
         length = x.shape[along]
         limit = {"reflect": length - 1, "circular": length}.get(kind, max(before, after) if length else 0)
@@ -361,14 +363,20 @@ def padded(op: str, argument: str, x: Tensor, widths: tuple[int, ...], kind: str
     return apply(Extend(low, high, "edge" if kind == "replicate" else kind), x)
 
 
+def cut(x: Tensor, pairs: Sequence[tuple[int, int]]) -> Tensor:
+    """Return `x` without as many elements before and after along each axis as the negative numbers say."""
+    if not any(n < 0 for pair in pairs for n in pair):
+        return x
+    start = tuple(max(0, -before) for before, _ in pairs)
+    stop = tuple(d - max(0, -after) for d, (_, after) in zip(x.shape, pairs, strict=True))
+    if any(a > b for a, b in zip(start, stop, strict=True)):
+        raise wrong("Pad", "padding", f"no more cut off than there is of {x.shape}", tuple(pairs))
+    return apply(made(Slice, start, stop, (1,) * x.ndim), x)
+
+
 def framed(x: Tensor, pairs: Sequence[tuple[int, int]], filling: bool | int | float) -> Tensor:
     """Return `x` padded with one value, given numbers of elements before and after along each axis; negative numbers cut off."""
-    if any(n < 0 for pair in pairs for n in pair):
-        start = tuple(max(0, -before) for before, _ in pairs)
-        stop = tuple(d - max(0, -after) for d, (_, after) in zip(x.shape, pairs, strict=True))
-        if any(a > b for a, b in zip(start, stop, strict=True)):
-            raise wrong("Pad", "padding", f"no more cut off than there is of {x.shape}", tuple(pairs))
-        x = apply(made(Slice, start, stop, (1,) * x.ndim), x)
+    x = cut(x, pairs)
     low, high = tuple(max(0, a) for a, _ in pairs), tuple(max(0, b) for _, b in pairs)
     filling = float(filling) if x.dtype.is_float else bool(filling) if x.dtype is BOOL else int(filling)
     return apply(Pad(low, high, (0,) * x.ndim, filling), x)

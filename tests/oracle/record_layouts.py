@@ -32,6 +32,8 @@ LAID_OUT = (
     f"curve(lambda x: ops.PadV3('edge')(x, i32([1, 2, 0, 1])), {PLANE})",
     f"curve(lambda x: ops.PadV3('reflect', False)(x, i32([1, 0, 1, 1])), {PLANE})",
     f"ops.PadV3('circular')({PLANE}, i32([1, 2, 0, 1]))",
+    "curve(lambda x: ops.pad(x, (-1, 2, 1, -1), 'circular'), wave(1, 1, 3, 4))",
+    "ops.pad(wave(1, 2, 5), (2, -3), 'circular')",
     f"ops.PadV3('reflect')({PLANE}, i32([4, 1, 0, 0]))",
     f"ops.PadV3('edge')({PLANE}, i32([1, 1]))",
     "ops.PadV3('same')",
