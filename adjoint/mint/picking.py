@@ -6,7 +6,7 @@ from typing import Any
 
 from adjoint.ir.op import made
 from adjoint.ir.ops.indexing import Gather, ScatterAdd
-from adjoint.ir.types import I32, I64
+from adjoint.ir.types import BOOL, I32, I64, U8
 from adjoint.ops import arithmetic, counts, ordering, parts, picking
 from adjoint.ops.arguments import axis_argument, dimension, flag, number, operand, wrong
 from adjoint.ops.creation import full_like, zeros_like
@@ -77,13 +77,15 @@ def scatter(input: Any, dim: int, index: Any, src: Any) -> Tensor:
     new, line = _source("Scatter", x, at, src), reshape(at, (-1,))
     if not line.size:
         return x.copy()
+    if x.dtype is BOOL:
+        new = new.astype(U8)
     # After a stable sort, equal positions are adjacent and in order: the last of them is followed by a different position.
     order, which = ordering.sort(line)
     ends = arithmetic.not_equal(parts.narrow(order, 0, 1, order.size - 1), parts.narrow(order, 0, 0, order.size - 1))
     ends = parts.concat((ends, arithmetic.equal(order[:1], order[:1])), 0)
     chosen = arithmetic.where(ends, apply(made(Gather, 0), new, which), zeros_like(new))
     flat = reshape(x, (-1,))
-    put = apply(made(ScatterAdd, 0), zeros_like(flat), order, chosen)
+    put = apply(made(ScatterAdd, 0), zeros_like(flat, dtype=new.dtype), order, chosen).astype(x.dtype, copy=False)
     touched = apply(made(ScatterAdd, 0), zeros_like(flat, dtype=I32), order, ends.astype(I32))
     return reshape(arithmetic.where(touched > 0, put, flat), x.shape)
 

@@ -168,9 +168,15 @@ def scatter(input: Any, axis: int, index: Any, src: Any) -> Tensor:
 
     src  a number stands for a tensor that has it everywhere
     """
+    return scattered(input, axis, index, src)
+
+
+def scattered(input: Any, axis: Any, index: Any, src: Any, reduce: Any = "none") -> Tensor:
+    """Return `scatter`, or with `reduce` "add" or "multiply" the sum or the product of the element there and the new ones."""
+    kind = {"none": "update", "add": "add", "multiply": "mul"}[choice("Scatter", "reduce", reduce, ("none", "add", "multiply"))]
     x, rows = operand("Scatter", input), indices_argument("Scatter", "index", index)
     new = src if isinstance(src, Tensor) else full_like(rows, number("Scatter", "src", src), dtype=x.dtype)
-    return by_elements("Scatter", "update", x, axis, rows, new)
+    return by_elements("Scatter", kind, x, axis, rows, new)
 
 
 def index_add(x: Any, indices: Any, y: Any, axis: int, use_lock: bool = True, check_index_bound: bool = True) -> Tensor:

@@ -532,10 +532,14 @@ class _Methods:
         return picking.gather(self, input_indices, axis, batch_dims)
 
     @fusible
-    def scatter(self: Any, axis: Any = _ABSENT, index: Any = _ABSENT, src: Any = _ABSENT, *, dim: Any = _ABSENT) -> Tensor:
-        """Return the tensor with each element of `src` at its own position, but with the index as coordinate along an axis."""
-        return scattering.scatter(self, _given("scatter", "axis", axis, "dim", dim), _required("scatter", "index", index),
-                                  _required("scatter", "src", src))
+    def scatter(self: Any, axis: Any = _ABSENT, index: Any = _ABSENT, src: Any = _ABSENT, reduce: str = "none", *,
+                dim: Any = _ABSENT) -> Tensor:
+        """Return the tensor with each element of `src` at its own position, but with the index as coordinate along an axis.
+
+        reduce  "add" or "multiply": the element there and the new one are added or multiplied
+        """
+        return scattering.scattered(self, _given("scatter", "axis", axis, "dim", dim), _required("scatter", "index", index),
+                                    _required("scatter", "src", src), reduce)
 
     @fusible
     def scatter_add(self: Any, dim: Any = _ABSENT, index: Any = _ABSENT, src: Any = _ABSENT, *, indices: Any = _ABSENT,

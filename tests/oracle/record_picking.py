@@ -19,6 +19,8 @@ UNIQUE = (
 )
 SCATTERED = (
     "ops.gather_d(f32(3), 0, Tensor([0, -1]))",
+    "f32([[1, 2], [3, 4]]).scatter(0, Tensor([[0, 1], [0, 0]]), f32([[5, 6], [7, 8]]), reduce='add')",
+    "ms.mint.scatter(Tensor([[True, True]]), 1, Tensor([[1]]), Tensor([[False]]))",
     "ops.gather_elements(f32([3, 4]), 0, Tensor(1))",
     "curve(lambda u: ops.scatter_nd(i32([[0], [2], [0]]), u, (3, 2)), wave(3, 2))",
     "ops.ScatterNd()(i32([[0, 1], [1, 1]]), f32([3.2, 1.1]), (3, 3))",
