@@ -10,7 +10,7 @@ from typing import Any
 
 from adjoint.ir.op import made
 from adjoint.ir.ops.cumulative import CumMax, CumMin
-from adjoint.ir.types import BOOL, F32, I32, I64, U16, U32, U64
+from adjoint.ir.types import BOOL, F32, F64, I32, I64, U16, U32, U64
 from adjoint.ops.arguments import ArgumentMistake, axis_argument, dimension, float_only, floating, integer, operand, wrong
 from adjoint.ops.creation import filled
 from adjoint.ops.parts import concat, flip, narrow
@@ -120,7 +120,7 @@ def trapz(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
     both = narrow(heights, along, heights.shape[along] - rest, rest) + narrow(heights, along, 0, rest)
     if x is None:
         return sum(both, along) * (apart / 2.0)
-    places = operand("Trapz", x, "x").astype(F32, copy=False)
+    places = operand("Trapz", x, "x").astype(F64 if heights.dtype is F64 else F32, copy=False)
     if places.ndim == 1:
         places = reshape(places, tuple(-1 if a == along else 1 for a in range(heights.ndim)))
     elif places.ndim != heights.ndim:

@@ -811,3 +811,8 @@ def test_gradients_of_gradients(make: Any) -> None:
     slope = (first(Tensor(x)).asnumpy() * direction).sum()
     values = [float((make(Tensor(x + step * direction)) ** 2).sum().asnumpy()) for step in (1e-6, -1e-6)]
     assert math.isclose(slope, (values[0] - values[1]) / 2e-6, rel_tol=1e-5, abs_tol=1e-6)
+
+
+def test_an_integral_of_float64_has_its_precision() -> None:
+    y, x = drawn(2, 5, dtype="float64"), np.cumsum(drawn(5, dtype="float64", low=0.1))
+    same(ops.trapz(Tensor(y), Tensor(x)), ((y[:, 1:] + y[:, :-1]) / 2 * np.diff(x)).sum(1), 1e-14)
