@@ -196,10 +196,13 @@ def mish(x: Any) -> Tensor:
 
 @fusible
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """Return x clipped to the bounds."""
+    """Return x clipped to the bounds; of integers to whole ones, which drop what follows the point."""
     low, high = number("HardTanh", "min_val", min_val), number("HardTanh", "max_val", max_val)
     if low > high:
         raise wrong("HardTanh", "min_val", f"at most max_val, {high}", low)
+    x = operand("HardTanh", input)
+    if x.dtype.is_integer:
+        return arithmetic.clip_by_value(x, int(low), int(high))
     return arithmetic.clip_by_value(float_tensor("HardTanh", input), low, high)
 
 

@@ -238,20 +238,23 @@ def _distance(x: Tensor, y: Tensor) -> Tensor:
 
 @fusible
 def bitwise_and(input: Any, other: Any) -> Tensor:
-    """Return the bitwise and of integers or bools."""
-    return operand("BitwiseAnd", input) & other
+    """Return the bitwise and of integers or bools, of which one may be a number."""
+    first, second = (other, input) if isinstance(other, Tensor) and isinstance(input, (bool, int)) else (input, other)
+    return operand("BitwiseAnd", first) & second
 
 
 @fusible
 def bitwise_or(input: Any, other: Any) -> Tensor:
-    """Return the bitwise or of integers or bools."""
-    return operand("BitwiseOr", input) | other
+    """Return the bitwise or of integers or bools, of which one may be a number."""
+    first, second = (other, input) if isinstance(other, Tensor) and isinstance(input, (bool, int)) else (input, other)
+    return operand("BitwiseOr", first) | second
 
 
 @fusible
 def bitwise_xor(input: Any, other: Any) -> Tensor:
-    """Return the bitwise exclusive or of integers or bools."""
-    return operand("BitwiseXor", input) ^ other
+    """Return the bitwise exclusive or of integers or bools, of which one may be a number."""
+    first, second = (other, input) if isinstance(other, Tensor) and isinstance(input, (bool, int)) else (input, other)
+    return operand("BitwiseXor", first) ^ second
 
 
 @fusible
