@@ -16,11 +16,7 @@ from adjoint.ops import activations, arithmetic, reduction
 from adjoint.ops.arguments import floating, number, operand, wrong
 from adjoint.ops.arithmetic import (
     abs,
-    acos,
     addcdiv,
-    asin,
-    atan,
-    atan2,
     bitwise_and,
     bitwise_or,
     bitwise_xor,
@@ -164,6 +160,30 @@ def arcsin(x: Any) -> Tensor:
 def softmax(input: Any, dim: int, *, dtype: DType | None = None) -> Tensor:
     """Return exponentials divided by their sum along an axis, computed in `dtype` if that is given."""
     return activations.softmax(input, dim, dtype=dtype)
+
+
+@fusible
+def asin(input: Any) -> Tensor:
+    """Return the inverse sine, NaN outside of [-1, 1]; for integers, in Float32."""
+    return arithmetic.asin(floating(operand("Asin", input)))
+
+
+@fusible
+def acos(input: Any) -> Tensor:
+    """Return the inverse cosine, NaN outside of [-1, 1]; for integers, in Float32."""
+    return arithmetic.acos(floating(operand("Acos", input)))
+
+
+@fusible
+def atan(input: Any) -> Tensor:
+    """Return the inverse tangent; for integers, in Float32."""
+    return arithmetic.atan(floating(operand("Atan", input)))
+
+
+@fusible
+def atan2(input: Any, other: Any) -> Tensor:
+    """Return the angle of the point (other, input); for integers, in Float32."""
+    return arithmetic.atan2(*(floating(x) if isinstance(x, Tensor) else x for x in (input, other)))
 
 
 @fusible
