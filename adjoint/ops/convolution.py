@@ -181,7 +181,8 @@ def conv_transpose2d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
     dilation: Any = 1,
 ) -> Tensor:
-    """Return the transpose of `conv2d`: of images [n, c, h, w] with kernels [c, out / groups, kh, kw], and a bias for each output.
+    """Return the transpose of `conv2d`: of images [n, c, h, w], or one, [c, h, w], with kernels [c, out / groups, kh, kw], and a bias for
+    each output.
 
     padding         rows and columns cut off on each side
     output_padding  rows and columns more at the end; less than stride or dilation
@@ -191,9 +192,12 @@ def conv_transpose2d(
     if any(more >= max(a, b) for more, a, b in zip(longer, step, apart, strict=True)):
         raise wrong(op, "output_padding", "less than stride or dilation", output_padding)
     (top, left) = pair(op, "padding", padding, least=0)
-    out = transposed(op, input, weight, stride=step, padding=((top, top), (left, left)), dilation=apart,
+    image = operand(op, input)
+    batch = reshape(image, (1, *image.shape)) if image.ndim == 3 else image
+    out = transposed(op, batch, weight, stride=step, padding=((top, top), (left, left)), dilation=apart,
                      groups=integer(op, "groups", groups), longer=longer)
-    return out if bias is None else bias_add(out, bias)
+    out = out if bias is None else bias_add(out, bias)
+    return reshape(out, out.shape[1:]) if image.ndim == 3 else out
 
 
 # Volumes ------------------------------------------------------------------------------------------------------------
