@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import adjoint
-from adjoint import Tensor, nn, ops
+from adjoint import Tensor, mint, nn, ops
 from adjoint.ops import operations as P
 
 X = Tensor(np.ones((2, 3), np.float32))
@@ -91,6 +91,8 @@ WRONG: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
     (ops.dropout, (X, 1.5), ValueError, r"Dropout.*p.*in \[0, 1\], but got 1.5"),
     (ops.dropout, (X, float("nan")), ValueError, "Dropout.*nan"),
     (ops.clamp, (X,), ValueError, "Clamp.*at least one"),
+    (mint.nn.functional.avg_pool2d, (ops.ones((1, 1, 2, 2)), 2, 1, 0, False, True, 0), ValueError, "AvgPool2D.*divisor_override.*above 0"),
+    (mint.nn.functional.avg_pool3d, (ops.ones((1, 1, 2, 2, 2)), 2, 1, 0, False, True, 0), ValueError, "AvgPool3D.*divisor_override"),
     (ops.arange, (3, 0), ValueError, "Arange.*reached from 3"),
     (ops.arange, (0, 3, 0), ValueError, "Arange.*other than 0"),
     (ops.arange, (0, float("inf")), ValueError, "Arange.*inf"),

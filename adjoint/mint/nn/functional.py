@@ -295,6 +295,13 @@ def avg_pool1d(
     return pooling.avg_pool1d(input, size, size if apart is None else apart, around, ceil_mode, count_include_pad)
 
 
+def _divisor(op: str, divisor_override: Any) -> Any:
+    """Return the divisor for `ops`, where 0 means that there is none."""
+    if divisor_override == 0:
+        raise wrong(op, "divisor_override", "a number above 0, or None", divisor_override)
+    return 0 if divisor_override is None else divisor_override
+
+
 @fusible
 def avg_pool2d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True,
@@ -303,7 +310,7 @@ def avg_pool2d(
     """Return the means of windows in the last two axes, which move by `stride` (default: the kernel size); or sums divided by
     `divisor_override`."""
     return pooling.avg_pool2d(input, kernel_size, kernel_size if stride is None else stride, padding, ceil_mode, count_include_pad,
-                              0 if divisor_override is None else divisor_override)
+                              _divisor("AvgPool2D", divisor_override))
 
 
 @fusible
@@ -315,7 +322,7 @@ def avg_pool3d(
     `divisor_override`.
     """
     return pooling.avg_pool3d(input, kernel_size, kernel_size if stride is None else stride, padding, ceil_mode, count_include_pad,
-                              0 if divisor_override is None else divisor_override)
+                              _divisor("AvgPool3D", divisor_override))
 
 
 def _one_row(op: str, input: Any, output_size: Any) -> tuple[Tensor, tuple[int, int]]:
