@@ -256,8 +256,9 @@ class _Methods:
     @fusible
     def var(self: Any, axis: Any = _ABSENT, ddof: Any = _ABSENT, keepdims: Any = _ABSENT, *, dim: Any = _ABSENT, correction: Any = _ABSENT,
             keepdim: Any = _ABSENT) -> Tensor:
-        """Return the variance over axes, divided by the count less `ddof` (0)."""
-        return reduction.var(self, _one("var", "axis", axis, "dim", dim), _one("var", "ddof", ddof, "correction", correction, 0),
+        """Return the variance over axes, divided by the count less `ddof` (0); with `dim` or `keepdim`, less `correction` (1)."""
+        less = 0 if dim is keepdim is _ABSENT else 1
+        return reduction.var(self, _one("var", "axis", axis, "dim", dim), _one("var", "ddof", ddof, "correction", correction, less),
                              _one("var", "keepdims", keepdims, "keepdim", keepdim, False))
 
     @fusible

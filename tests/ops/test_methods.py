@@ -73,6 +73,8 @@ CALLS: list[tuple[Any, Any]] = [
     (lambda x: x.repeat_interleave(2, dim=1, output_size=4), [[1, 1, 5, 5], [3, 3, 2, 2]]),
     (lambda x: x.narrow(dim=1, start=0, length=1), [[1], [3]]), (lambda x: x[0].diag(diagonal=0), [[1, 0], [0, 5]]),
     (lambda x: x.diagonal(axis1=1, axis2=0), [1, 2]), (lambda x: x.index_select(dim=1, index=Tensor([1])), [[5], [2]]),
+    (lambda x: x.var(dim=1), [8, 0.5]), (lambda x: x.var(1, keepdim=True), [[8], [0.5]]), (lambda x: x.var(1), [4, 0.25]),
+    (lambda x: x.var(dim=1, correction=0), [4, 0.25]), (lambda x: x.var(axis=1), [4, 0.25]), (lambda x: x.var(dim=1, ddof=0), [4, 0.25]),
     (lambda x: x.scatter(1, Tensor([[1, 0], [0, 1]]), x, reduce="multiply"), [[5, 5], [9, 4]]),
     (lambda x: x.scatter(dim=1, index=Tensor([[1, 0], [0, 1]]), src=x), [[5, 1], [3, 2]]), (lambda x: x.select(dim=1, index=0), [1, 3]),
     (lambda x: x.select(condition=x > 2, y=x * 0), [[0, 5], [3, 0]]), (lambda x: x.take(index=Tensor([0, 3])), [1, 2]),
