@@ -147,8 +147,11 @@ def _by_rows(name: str, fn: Callable[..., Any], given: tuple[Any, ...], position
         if y.shape == ():
             blocks.append(list(row(constant(1.0, y.type.dtype))))
             continue
-        by_input = (vmap(row) if emitter() is not None else one_after_the_other(row))(basis(y))
+        size = math.prod(y.shape)
+        by_input = (vmap(row) if emitter() is not None else one_after_the_other(row))(basis(y, max(size, 1)))
         tensors = leaves(by_input, Tensor)
+        if size == 0:  # one row was computed to learn what there is; none is wanted
+            tensors = [_rows(x, 0, 0) for x in tensors]
         shaped = [apply(made(Reshape, x.type.with_shape((*y.type.shape, *x.type.shape[1:]))), x) for x in tensors]
         blocks.append(list(replaced(by_input, shaped, Tensor)))
     return result, blocks
@@ -160,7 +163,7 @@ def _by_columns(name: str, fn: Callable[..., Any], given: tuple[Any, ...], posit
     inputs = [x for position in positions for x in leaves(given[position], Tensor)]
     sizes = [math.prod(x.shape) for x in inputs]
     begins = [sum(sizes[:index]) for index in range(len(sizes))]
-    count = max(sum(sizes), 1)  # one direction, of which nothing is used, for inputs without elements: the result is that of a row
+    count = max(sum(sizes), 1)  # without elements one column is computed to learn what there is, and none is kept
     directions = [basis(x, count, begin) for x, begin in zip(inputs, begins, strict=True)]
     outputs: list[Tensor] = []
     result: Any = None
