@@ -24,6 +24,7 @@ from adjoint.ops.arguments import (
     number,
     operand,
     real,
+    single,
     wrong,
 )
 from adjoint.ops.arithmetic import abs, flat_power, greater, maximum, not_equal, pow, root_of_sum, square, where
@@ -177,7 +178,13 @@ def cov(input: Any, *, correction: Any = 1, fweights: Any = None, aweights: Any 
 
 
 def _length(apart: Tensor, order: float) -> Tensor:
-    """Return (sum |d|**order)**(1/order) along the last axis, of 0 how many are not 0, of infinity the largest; `apart` holds |d|."""
+    """Return (sum |d|**order)**(1/order) along the last axis, of 0 how many are not 0, of infinity the largest; `apart` holds |d|.
+
+    The powers of two-byte floats are Float32, so that they neither overflow nor vanish where the length does not.
+    """
+    wide = single(apart)
+    if wide is not apart:
+        return _length(wide, order).astype(apart.dtype)
     if order == 0:
         return sum(not_equal(apart, 0).astype(apart.dtype), -1)
     if order == 1:

@@ -816,3 +816,15 @@ def test_gradients_of_gradients(make: Any) -> None:
 def test_an_integral_of_float64_has_its_precision() -> None:
     y, x = drawn(2, 5, dtype="float64"), np.cumsum(drawn(5, dtype="float64", low=0.1))
     same(ops.trapz(Tensor(y), Tensor(x)), ((y[:, 1:] + y[:, :-1]) / 2 * np.diff(x)).sum(1), 1e-14)
+
+
+@pytest.mark.parametrize("order", [2, 3, 4, 5])
+@pytest.mark.parametrize("dtype", [adjoint.float16, adjoint.bfloat16])
+def test_distances_of_halves_are_finite_where_their_powers_are_not(dtype: Any, order: int) -> None:
+    x = np.linspace(-200.0, 200.0, 120).reshape(2, 60).astype(np.float16)
+    rows, other = Tensor(x).astype(dtype), Tensor(x[::-1].copy()).astype(dtype)
+    apart = rows.astype(adjoint.float64).asnumpy()[0] - rows.astype(adjoint.float64).asnumpy()[1]
+    wanted, tolerance = (np.abs(apart) ** order).sum() ** (1 / order), 2.0**-8
+    for found in (ops.cdist(rows, rows, float(order))[0, 1], ops.pdist(rows, float(order))[0], ops.dist(rows[0], rows[1], order),
+                  adjoint.jit(lambda x, y: ops.cdist(x, y, float(order)))(rows, other)[0, 0]):
+        assert found.dtype is dtype and math.isclose(found.astype(adjoint.float64).item(), wanted, rel_tol=tolerance)
