@@ -22,6 +22,7 @@ import numpy as np
 from adjoint.ir.op import made
 from adjoint.ir.ops.indexing import Gather
 from adjoint.ir.ops.resample import Resample
+from adjoint.ir.types import U8
 from adjoint.ops.arguments import check_memory, choice, flag, operand, real, single, whole, wrong
 from adjoint.ops.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from adjoint.runtime.tensor.fusible import fusible
@@ -175,7 +176,8 @@ def interpolate(
     recompute_scale_factor  whether places follow from the size that the factor gives, not from the factor itself.  It has to be
                    True with `scale_factor`, but in mode "area", and for volumes, which may have either
 
-    TypeError for an input that is not a Tensor of floats; raise ValueError for arguments that do not go together.
+    TypeError for an input that is not a Tensor of floats, or in the modes "nearest" and "nearest-exact" of UInt8; raise ValueError for
+    arguments that do not go together.
     """
     return resized(input, size, scale_factor, mode, align_corners, recompute_scale_factor)
 
@@ -195,8 +197,8 @@ def resized(
     kind = choice(op, "mode", mode, tuple(MODES))
     if x.ndim not in MODES[kind]:
         raise wrong(op, "input", f"of {' or '.join(map(str, MODES[kind]))} dimensions in mode '{kind}'", x)
-    if not x.dtype.is_float:
-        raise wrong(op, "input", "a Tensor of a floating point type", x, TypeError)
+    if not (x.dtype.is_float or (x.dtype is U8 and kind in ("nearest", "nearest-exact"))):
+        raise wrong(op, "input", "a Tensor of a floating point type, or in the modes 'nearest' and 'nearest-exact' of UInt8", x, TypeError)
     recomputed = recompute_scale_factor is not None and flag(op, "recompute_scale_factor", recompute_scale_factor)
     if recomputed and size is not None:
         raise wrong(op, "recompute_scale_factor", "None where 'size' is given", True)

@@ -179,6 +179,7 @@ RESIZED = (
     "curve(lambda x: ops.interpolate(x, (4,)), wave(1, 2, 3))",
     "curve(lambda x: ops.interpolate(x, (2,)), wave(1, 2, 5))",
     "curve(lambda x: ops.interpolate(x, 4), wave(1, 2, 3))",
+    *(f"ops.interpolate(Tensor(np.arange(6, dtype=np.uint8).reshape(1, 2, 3)), 5, mode='{mode}')" for mode in ("nearest", "nearest-exact")),
     "curve(lambda x: ops.interpolate(x, (5, 2)), wave(1, 2, 3, 4))",
     "curve(lambda x: ops.interpolate(x, scale_factor=2.0), wave(1, 1, 2, 3))",
     "curve(lambda x: ops.interpolate(x, scale_factor=(1.5, 0.7), recompute_scale_factor=True), wave(1, 1, 4, 5))",
