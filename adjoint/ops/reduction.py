@@ -78,9 +78,13 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: DType | No
 
 @fusible
 def prod(input: Any, axis: Any = None, keep_dims: bool = False, dtype: DType | None = None) -> Tensor:
-    """Return the product over axes, in `dtype` if that is given; else of bools, UInt8 and signed integers in Int64."""
+    """Return the product over axes, in `dtype` if that is given; else of bools, UInt8 and signed integers in Int64.
+
+    In Bool it is whether all elements are true.
+    """
     x = widened(operand("Prod", input), dtype, "Prod")
-    return apply(made(Prod, axes_argument("Prod", axis, x.ndim), flag("Prod", "keep_dims", keep_dims)), x)
+    kind = All if x.dtype is BOOL else Prod
+    return apply(made(kind, axes_argument("Prod", axis, x.ndim), flag("Prod", "keep_dims", keep_dims)), x)
 
 
 @fusible

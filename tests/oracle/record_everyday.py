@@ -34,6 +34,7 @@ NUMBERS = (
     "[f(3, i32([6, 4])) for f in (ops.bitwise_and, ops.bitwise_or, ops.bitwise_xor)]",
     "ops.bitwise_xor(True, Tensor([True, False]))",
     "ops.hardtanh(i32([-2, 1, 3]), -0.5, 1.5)",
+    "ops.prod(f32([[0.5, 0], [-2, 3]]), 1, dtype=ms.bool_)",
     "ops.group_norm(Tensor(np.zeros((0, 4, 3), np.float32)), 2)",
     "ops.isneginf(f32([1.0, inf, -inf, nan]))",
     "ops.signbit(f32([1.0, -0.0, -2.0]))",
