@@ -791,7 +791,7 @@ def erfinv(input: Any) -> Tensor:
 
 
 def sinc(input: Any) -> Tensor:
-    """sin(pi input) / (pi input), 1 at 0; exactly 0 at the other integers.
+    """sin(pi input) / (pi input), 1 at 0; exactly 0 at the other integers; NaN at infinity.
 
     The error is below 3 units in the last place.
 

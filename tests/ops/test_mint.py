@@ -88,6 +88,23 @@ def test_evenly_spaced_numbers_have_the_precision_of_their_dtype(steps: int) -> 
     assert made.tolist()[-1] == (0.7 if steps > 1 else 0.1)
 
 
+@pytest.mark.parametrize("form", [lambda cell: cell, ms.jit, lambda cell: ms.grad(lambda x: (cell(x) ** 3).sum())],
+                         ids=["eager", "graph", "gradient"])
+def test_running_statistics_without_momentum_are_the_means_of_all_batches(form: Any) -> None:
+    batches = np.random.default_rng(0).standard_normal((4, 6, 3)).astype(np.float32) * 3 + 1
+    cell: Any = mint.nn.BatchNorm1d(3, momentum=None)
+    cell.set_train()
+    run = form(cell)
+    for batch in batches:
+        run(Tensor(batch))
+    assert int(cell.num_batches_tracked) == 4
+    np.testing.assert_allclose(cell.running_mean.asnumpy(), batches.mean(1).mean(0), rtol=1e-5)
+    np.testing.assert_allclose(cell.running_var.asnumpy(), batches.var(1, ddof=1).mean(0), rtol=1e-5)
+    cell.set_train(False)
+    wanted = (batches[0] - cell.running_mean.asnumpy()) / np.sqrt(cell.running_var.asnumpy() + 1e-5)
+    np.testing.assert_allclose(cell(Tensor(batches[0])).asnumpy(), wanted, rtol=1e-5, atol=1e-6)
+
+
 def test_in_place() -> None:
     x = Tensor([-1.0, 2.0])
     assert mint.nn.functional.relu_(x) is x and x.tolist() == [0.0, 2.0]

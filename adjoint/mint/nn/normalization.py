@@ -33,7 +33,7 @@ class _Scaled(Cell):
 class _BatchNorm(_Scaled):
     """(x - mean) / sqrt(variance + eps) * weight + bias for each channel (Ioffe and Szegedy 2015).
 
-    momentum             share of the batch's statistics in the new running ones
+    momentum             share of the batch's statistics in the new running ones; None: these are the means of all batches so far
     affine               whether there are weight and bias
     track_running_stats  whether there are running statistics, which are used outside of training; without, those of the batch are always
                          used
@@ -42,12 +42,13 @@ class _BatchNorm(_Scaled):
     ranks: ClassVar[tuple[int, ...]] = ()
 
     def __init__(
-        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = True, track_running_stats: bool = True,
-        dtype: DType | None = None,
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+        track_running_stats: bool = True, dtype: DType | None = None,
     ):
         super().__init__()
         self.num_features, self.eps = positive(self, "num_features", num_features), positive_number(self, "eps", eps)
-        self.momentum, self.affine = number(self, "momentum", momentum), boolean(self, "affine", affine)
+        self.momentum = None if momentum is None else number(self, "momentum", momentum)
+        self.affine = boolean(self, "affine", affine)
         self.track_running_stats = boolean(self, "track_running_stats", track_running_stats)
         shape, kind = (self.num_features,), F32 if dtype is None else dtype
         self._scale(shape, affine, affine, dtype)
@@ -77,8 +78,20 @@ class _BatchNorm(_Scaled):
         if self.training and self.num_batches_tracked is not None:
             assign_add(self.num_batches_tracked, Tensor(1, I64))
         weight, bias = self._in_dtype(input)
+        if self.momentum is None and self.training and self.num_batches_tracked is not None:
+            return self._averaged(input, weight, bias, self.num_batches_tracked)
+        momentum = 0.0 if self.momentum is None else self.momentum
         return functional.batch_norm(input, self.running_mean, self.running_var, weight, bias,
-                                     self.training or not self.track_running_stats, self.momentum, self.eps)
+                                     self.training or not self.track_running_stats, momentum, self.eps)
+
+    def _averaged(self, input: Tensor, weight: Tensor | None, bias: Tensor | None, batches: Parameter) -> Tensor:
+        """Normalise in training, and keep the means of the statistics of all batches so far."""
+        kept: list[Any] = [self.running_mean, self.running_var]
+        before = [statistic.copy() for statistic in kept]
+        out = functional.batch_norm(input, kept[0], kept[1], weight, bias, True, 1.0, self.eps)  # the statistics of this batch
+        for statistic, mean in zip(kept, before, strict=True):
+            assign(statistic, mean + (statistic - mean) / batches.astype(mean.dtype))
+        return out
 
     def extend_repr(self) -> str:
         return (f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
