@@ -492,3 +492,44 @@ def test_an_optimiser_with_a_construct_of_its_own_counts_steps_by_get_lr(graph: 
         optimizer.target = "GPU"
     with pytest.raises(NotImplementedError):
         nn.SGD([weight]).target = "CPU"
+
+
+class _NamedLikeSettings(nn.Cell):
+    """Learns Parameters that have the names of an optimizer's own attributes."""
+
+    NAMES = ("eps", "weight_decay", "loss_scale", "use_nesterov")
+
+    def __init__(self) -> None:
+        super().__init__()
+        for name in self.NAMES:
+            setattr(self, name, Parameter(Tensor([1.0, -2.0]), name=name))
+
+    def construct(self, x: Tensor) -> Tensor:
+        total = x
+        for name in self.NAMES:
+            total = total * getattr(self, name)
+        return total.sum()
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+@pytest.mark.parametrize("make", [
+    lambda params: nn.Adam(params, 0.1, weight_decay=0.1, use_nesterov=True), lambda params: nn.AdamWeightDecay(params, 0.1),
+    lambda params: nn.Momentum(params, 0.1, 0.9, 0.1), lambda params: nn.SGD(params, 0.1, 0.9, loss_scale=2.0),
+    lambda params: nn.Lamb(params, 0.1), lambda params: nn.RMSProp(params, 0.1),
+])
+def test_a_parameter_may_have_the_name_of_a_setting(make: Any, mode: int) -> None:
+    def trained(renamed: bool) -> list[list[float]]:
+        net = _NamedLikeSettings()
+        for place, parameter in enumerate(net.trainable_params()):
+            if renamed:
+                parameter.name = f"w{place}"
+        step = nn.TrainOneStepCell(net, make(net.trainable_params()))
+        for _ in range(STEPS):
+            step(Tensor([1.0, 2.0]))
+        return [parameter.tolist() for parameter in net.trainable_params()]
+
+    ms.set_context(mode=mode)
+    try:
+        assert trained(renamed=False) == trained(renamed=True)
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)

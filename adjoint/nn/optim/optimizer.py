@@ -120,6 +120,7 @@ class Optimizer(Cell):
         self._group_of = [of[id(p)] for p in listed]
         self.__dict__["parameters"] = self.__dict__["_parameters"] = listed
         self._params.update({p.name: p for p in listed})
+        self._names_updated = frozenset(p.name for p in listed)
         decays = tuple(group.weight_decay if isinstance(group.weight_decay, Cell) else Tensor(group.weight_decay, F32)
                        for group in self._group_of)
         self.weight_decay = decays if grouped else decays[0]
@@ -138,6 +139,13 @@ class Optimizer(Cell):
         # Every process updates every parameter.
         self.use_parallel, self.optim_filter = False, (True,) * len(listed)
         self._target = "CPU"
+
+    def _cell_assign(self, name: str, value: Any) -> None:
+        """Set an attribute; one of the optimizer's own beside a Parameter of that name which it updates, as `eps`, does not touch it."""
+        if name in self.__dict__.get("_names_updated", ()) and not isinstance(value, (Parameter, ParameterTuple, Cell)):
+            object.__setattr__(self, name, value)
+        else:
+            super()._cell_assign(name, value)
 
     def _grouped(self, items: Sequence[Any], learning_rate: Any, decay: float | Cell) -> tuple[list[_Group], list[Any] | None]:
         name = type(self).__name__
