@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import adjoint as ms
-from adjoint import Tensor
+from adjoint import Tensor, nn
 from adjoint.foundation.diagnostics import CompileError
 
 ENDLESS: list[Callable[[Any], Any]] = [
@@ -51,3 +51,26 @@ ENDING: list[Callable[[Any], Any]] = [
 @pytest.mark.parametrize("function", ENDING)
 def test_finite_iterators_are_unrolled(function: Callable[[Any], Any]) -> None:
     assert ms.jit(function)(Tensor(1.0)) == function(Tensor(1.0))
+
+
+class _Configured(nn.Cell):
+    """Takes a name that its configuration has from there: `__iter__`, which every dict has, is none of its keys."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense = nn.Dense(2, 2, "ones", "zeros")
+        self.configuration = {"scale": 3}
+
+    def __getattr__(self, name: str) -> Any:
+        configuration = self.__dict__.get("configuration", {})
+        return configuration[name] if name in configuration or hasattr(configuration, name) else super().__getattr__(name)
+
+    def construct(self, x: Tensor) -> Tensor:
+        for parameter in self.get_parameters():
+            x = x * parameter.sum() + self.scale
+        return x
+
+
+def test_a_cell_whose_parameters_are_iterated_need_not_answer_for_all_names() -> None:
+    cell = _Configured()
+    assert ms.jit(cell)(Tensor(1.0)) == cell(Tensor(1.0)) == 3.0

@@ -28,7 +28,7 @@ def is_endless(x: Any, made_of: Callable[[Any], Iterable[Any]]) -> bool:
         return True
     if isinstance(x, itertools.repeat):
         return operator.length_hint(x, -1) < 0
-    parts = [part for part in made_of(x) if hasattr(part, "__iter__")]
+    parts = [part for part in made_of(x) if hasattr(type(part), "__iter__")]
     if isinstance(x, _ALL_OF):
         return bool(parts) and all(is_endless(part, made_of) for part in parts)
     if isinstance(x, itertools.islice):
