@@ -7,7 +7,7 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -27,6 +27,22 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if not _is_here(rest or top):
             raise _unknown(rest)
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+
+    def find_distributions(self, context: Any) -> Iterator[Any]:
+        """Yield the package that `importlib.metadata.version("mindspore")` asks for: programs choose by its version what they call."""
+        if context.name in (None, "mindspore"):
+            from importlib.metadata import Distribution  # slow to load, and few programs ask
+
+            class MindSpore(Distribution):
+                """The package by its name and version: it has no files."""
+
+                def read_text(self, filename: str) -> str | None:
+                    return f"Metadata-Version: 2.1\nName: mindspore\nVersion: {paths.VERSION}\n" if filename == "METADATA" else None
+
+                def locate_file(self, path: Any) -> Any:
+                    return path
+
+            yield MindSpore()
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
         """Return a module as Python makes them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.metadata
 import json
 import re
 import subprocess
@@ -259,3 +260,11 @@ def test_ways_out_lead_somewhere() -> None:
     for way in {*out_of_scope.PLACES.values(), *out_of_scope.NAMES.values()}:
         for space, name in re.findall(r"\b(ms|nn|ops|amp)\.(\w+)", way):
             assert hasattr({"ms": ms, "nn": nn, "ops": ops, "amp": ms.amp}[space], name), way
+
+
+def test_the_version_of_the_package_can_be_asked_for() -> None:
+    assert importlib.metadata.version("mindspore") == paths.VERSION
+    assert importlib.metadata.metadata("mindspore")["Name"] == "mindspore"
+    assert importlib.metadata.version("numpy") and "mindspore" in {found.name for found in importlib.metadata.distributions()}
+    with pytest.raises(importlib.metadata.PackageNotFoundError):
+        importlib.metadata.version("mindspore_without")
