@@ -81,7 +81,7 @@ def _is_here(path: str) -> bool:
         return False
     row = paths.row_of(path)
     below = any(name.startswith(f"{path}.") for name in paths.module_paths())
-    return below or bool(row.modules) or out_of_scope.reason(path) is not None \
+    return below or bool(row.modules) or path in paths.UNLISTED or out_of_scope.reason(path) is not None \
         or any(paths.is_here(path, name) for name in row.names)
 
 

@@ -41,6 +41,12 @@ NAMES = {
                      "transform_checkpoint_by_rank", "transform_checkpoints"), _SHARDING),
     **dict.fromkeys(("CudnnGRU", "GRUV2", "LSTMV2"), "`nn.GRU` and `nn.LSTM`"),
     "GraphCell": _FILES,
+    **dict.fromkeys(("FlashAttentionScore", "PromptFlashAttention"),
+                    "`ops.softmax` of the scores and `ops.bmm`, or `nn.MultiheadAttention`"),
+    **dict.fromkeys(("AmpDecorator", "AmpLevel", "create_amp_strategy"), "`amp.auto_mixed_precision` with a level from O0 to O3"),
+    "DataType": _CUSTOM,
+    "_auto_mixed_precision_rewrite": "`amp.custom_mixed_precision` with a list of classes",
+    "_get_merged_param_data": _SHARDING,
     **dict.fromkeys(("ConvertModelUtils", "ConvertNetUtils", "thor"), "an optimizer of `nn`: MindSpore's `thor` is not here"),
 }
 """What to do instead, for single names wherever they are defined."""

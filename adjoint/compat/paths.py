@@ -60,12 +60,13 @@ PRIVATE = {
         "Cell_": "nn.Cell", "GradOperation_": "ops.GradOperation", "Tensor": "Tensor", "TensorPy": "Tensor",
         "_random_normal": "compat.private.filled_normal", "_random_uniform": "compat.private.filled_uniform",
         "_framework_profiler_step_start": "compat.private.profiled",
-        "_framework_profiler_step_end": "compat.private.profiled",
+        "_framework_profiler_step_end": "compat.private.profiled", "MSContext": "compat.private.DeviceContext",
     },
     "_extends": {"cell_attr_register": "compat.private.cell_attr_register"},
     "amp": {"_grad_scale_map": "compat.private.scaled", "_grad_unscale_map": "compat.private.unscaled"},
     "common.api": {
-        "_no_grad": "_no_grad", "_pynative_executor": "compat.private.executor", "cells_compile_cache": "compat.private.compiled_cells",
+        "_function_forbid_reuse": "compat.private.as_it_is", "_no_grad": "_no_grad", "ms_function": "ms_function",
+        "_pynative_executor": "compat.private.executor", "cells_compile_cache": "compat.private.compiled_cells",
     },
     "mindspore": {"Int": "compat.kinds.Int", "float": "float32", "int": "int32"},
     "common": {"float": "float32", "int": "int32"},
@@ -82,6 +83,7 @@ PRIVATE = {
         "_init_random_normal": "compat.private.normal_numbers", "_init_random_uniform": "compat.private.uniform_numbers",
     },
     "communication._comm_helper": {"_is_initialized": "communication.management.is_initialized"},
+    "context": {"_get_mode": "compat.private.mode_of_context"},
     "dataset": {"DictIterator": "dataset.iterators.DictIterator", "TupleIterator": "dataset.iterators.TupleIterator"},
     "dataset.engine.datasets": {
         name: f"dataset.{name}" for name in (
@@ -105,8 +107,12 @@ PRIVATE = {
     },
     "dataset.vision.py_transforms_util": {"augment_error_message": "compat.private.NO_PICTURE", "is_pil": "compat.private.is_picture"},
     "log": {"_LogActionOnce": "compat.private.WarnedOnce", "logging": "log.logging"},
+    "nn": {"no_init_parameters": "compat.private.no_init_parameters"},
     "nn.layer.activation": {"_activation": "nn.activation._ACTIVATIONS"},
-    "nn.layer.rnn_cells": {"RNNCellBase": "nn.recurrent.RNNCellBase"},
+    "nn.layer.rnn_cells": {
+        "RNNCellBase": "nn.recurrent.RNNCellBase", "_gru_cell": "compat.private.gru_step", "_lstm_cell": "compat.private.lstm_step",
+        "_rnn_relu_cell": "compat.private.relu_step", "_rnn_tanh_cell": "compat.private.tanh_step",
+    },
     "nn.loss.loss": {"_Loss": "nn.LossBase"},
     "nn.optim.optimizer": {"opt_init_args_register": "compat.private.opt_init_args_register"},
     "nn.probability.distribution.distribution": {"Distribution": "nn.probability.distribution.Distribution"},
@@ -118,14 +124,17 @@ PRIVATE = {
     "numpy.utils_const": {"_raise_value_error": "compat.private.value_error"},
     "ops.function.nn_func": {
         "_get_cache_prim": "compat.private.cached_primitive", "_innner_log_softmax": "compat.private.log_softmax",
+        "_interploate_ext_make_tuple": "compat.private.size_for_each_axis",
+        "_interpolate_ext_scale_factor_convert_size": "compat.private.scaled_size",
     },
     "ops._primitive_cache": {"_get_cache_prim": "compat.private.cached_primitive"},
     "ops._utils.arg_handler": {"str_to_enum": "compat.op_enum.str_to_enum"},
     "ops.auto_generate": {
         name: f"compat.mint_primitives.{name}" for name in (
-            "AddExt", "BatchMatMulExt", "CumsumExt", "IndexSelect", "MatMulExt", "MeanExt", "Outer", "SiLU", "SortExt", "SplitTensor",
-            "SplitWithSize", "StackExt", "SubExt", "SumExt", "TopkExt", "ZerosLikeExt")
+            "AddExt", "BatchMatMulExt", "CumsumExt", "FmodScalar", "IndexSelect", "MatMulExt", "MeanExt", "Outer", "Scatter", "SiLU",
+            "SortExt", "SplitTensor", "SplitWithSize", "StackExt", "SubExt", "SumExt", "Swiglu", "TopkExt", "ZerosLikeExt")
     },
+    "ops.primitive": {"_primexpr": "compat.private.as_it_is"},
     "ops.operations._inner_ops": {"SiLU": "compat.mint_primitives.SiLU"},
     "parallel._auto_parallel_context": {"auto_parallel_context": "compat.private.auto_parallel_context"},
     "parallel._cost_model_context": {
@@ -150,10 +159,33 @@ PRIVATE = {
         "_handle_loss": "train.callback.callback.loss_of", "set_cur_net": "compat.private.current_network",
     },
     "train.model": {"_StepSync": "compat.private.StepSync", "_transfer_tensor_to_tuple": "compat.private.tuple_of_tensor"},
-    "train.serialization": {"_update_param": "compat.private.updated_parameter"},
+    "train.amp": {
+        "AMP_BLACK_LIST": "compat.mixed_precision.BLACK_CELLS", "AMP_WHITE_LIST": "compat.mixed_precision.WHITE_CELLS",
+        "_OutputTo32": "compat.mixed_precision.InFloat32", "_auto_black_list": "compat.mixed_precision.halved",
+    },
+    "train.serialization": {
+        "_load_dismatch_prefix_params": "compat.private.updated_by_suffix", "_update_param": "compat.private.updated_parameter",
+    },
     "version": {"__version__": "compat.paths.VERSION"},
 }
 """Private names that programs import, with the public names that replace them."""
+
+UNLISTED = {
+    "_c_expression.amp": "AmpLevel create_amp_strategy",
+    "ops.auto_generate": "AdamW DynamicQuantExt FusedAddTopKDiv GroupedMatmul GroupedMatmulV4 InplaceCopy KVCacheScatterUpdate "
+                         "MoeComputeExpertTokens MoeDistributeCombine MoeDistributeDispatch MoeFinalizeRouting MoeGatingTopKSoftmax "
+                         "MoeInitRouting MoeInitRoutingV2 MoeTokenPermute MoeTokenUnpermute OneHotExt QuantBatchMatmul "
+                         "WeightQuantBatchMatmul",
+    "ops.operations._infer_ops": "QuantV2",
+    "ops.operations._sequence_ops": "TensorToScalar",
+    "ops.operations.nn_ops": "FlashAttentionScore PromptFlashAttention",
+    "ops.op_info_register": "DataType TBERegOp op_info_register",
+    "train.amp": "AmpDecorator _auto_mixed_precision_rewrite",
+    "train.serialization": "_get_merged_param_data",
+    "train.train_thor": "ConvertModelUtils ConvertNetUtils",
+}
+"""Names that the record lacks, since only MindSpore's own code imports most of their kind, and that are not here: `out_of_scope` says what
+to do instead where programs use one that they import."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +216,7 @@ def module_paths() -> Iterator[str]:
 
 def is_theirs(path: str) -> bool:
     """Return whether any version of MindSpore has the module, this one or an earlier one."""
-    return path in _table() or path in OLDER or path in PRIVATE
+    return path in _table() or path in OLDER or path in PRIVATE or path in UNLISTED
 
 
 @functools.cache
@@ -193,7 +225,7 @@ def row_of(path: str) -> ModuleRow:
     if path in OLDER:
         base = row_of(OLDER[path])
         return ModuleRow(path, {name: ((path, name), *at) for name, at in base.names.items()}, base.unlisted, base.modules)
-    row: dict[str, Any] = {"names": {}} if path in PRIVATE and path not in _table() else _table()[path]
+    row: dict[str, Any] = _table().get(path) or ({"names": {}} if path in PRIVATE or path in UNLISTED else _table()[path])
     names: dict[str, tuple[tuple[str, str], ...]] = {}
     for homes, listed in row["names"].items():
         for written in listed.split():
@@ -201,6 +233,8 @@ def row_of(path: str) -> ModuleRow:
             others = tuple((home, called or name) for home in homes.split())
             own = ((path, name),)
             names[name] = own + others if path in OURS_TOO else others + own
+    for name in UNLISTED.get(path, "").split():
+        names.setdefault(name, ((path, name),))
     for name, public in PRIVATE.get(path, {}).items():
         home, _, called = public.rpartition(".")
         names[name] = ((home or "mindspore", called),)

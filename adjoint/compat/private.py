@@ -18,6 +18,7 @@ import numpy as np
 
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.checkpoints.checkpoint import require_fitting
+from adjoint.runtime.process.context import get_context
 from adjoint.runtime.process.parallel_context import (
     ParallelMode,
     device_count_is_set,
@@ -33,12 +34,13 @@ from adjoint.runtime.tensor.tensor import Tensor
 from adjoint.train.callback.callback import Callback
 
 __all__ = [
-    "StepSync", "StubTensor", "VirtualDatasetCell", "WarnedOnce", "assigned", "auto_parallel_context", "cached_primitive",
-    "cell_attr_register", "correct_fan", "current_network", "device_num", "enable_parallel_optimizer", "executor", "fan_in_and_fan_out",
-    "filled_normal", "filled_uniform", "full_batch", "gain", "getter", "global_rank", "gradients_mean", "graph_seed", "initializer_names",
-    "is_parallel", "is_picture", "is_sharding_propagation", "log_softmax", "made_folder", "normal_numbers", "opt_init_args_register",
-    "parallel_mode", "parameter_broadcast", "pipeline_stages", "profiled", "require_devices", "scaled", "tensor_operator_registry",
-    "tensors_of", "training_dataset", "tuple_of_tensor", "uniform_numbers", "unscaled", "updated_parameter", "value_error",
+    "DeviceContext", "StepSync", "StubTensor", "VirtualDatasetCell", "WarnedOnce", "as_it_is", "assigned", "auto_parallel_context",
+    "cached_primitive", "cell_attr_register", "correct_fan", "current_network", "device_num", "enable_parallel_optimizer", "executor",
+    "fan_in_and_fan_out", "filled_normal", "filled_uniform", "full_batch", "gain", "getter", "global_rank", "gradients_mean", "graph_seed",
+    "gru_step", "initializer_names", "is_parallel", "is_picture", "is_sharding_propagation", "log_softmax", "lstm_step", "made_folder",
+    "mode_of_context", "normal_numbers", "opt_init_args_register", "parallel_mode", "parameter_broadcast", "pipeline_stages", "profiled",
+    "relu_step", "require_devices", "scaled", "scaled_size", "size_for_each_axis", "tanh_step", "tensor_operator_registry", "tensors_of",
+    "training_dataset", "tuple_of_tensor", "uniform_numbers", "unscaled", "updated_by_suffix", "updated_parameter", "value_error",
 ]
 
 
@@ -50,6 +52,9 @@ class _Executor:
 
     def set_grad_flag(self, flag: bool) -> None:
         """Do nothing: what a gradient is taken of is recorded, and nothing else."""
+
+    def set_async_for_graph(self, flag: bool) -> None:
+        """Do nothing: a call of a graph has finished when it returns."""
 
 
 executor = _Executor()
@@ -159,6 +164,11 @@ class WarnedOnce:
                 self._logger.warning = before
 
         return called
+
+
+def as_it_is(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Decorate a function with nothing: one of numbers alone runs while a graph is made, and any may be used again.  Takes options, too."""
+    return as_it_is if fn is None else fn
 
 
 def _nothing(*arguments: Any, **named: Any) -> None:
@@ -372,6 +382,22 @@ def updated_parameter(param: Parameter, new_param: Parameter, strict_load: bool 
     param.set_data(new_param)
 
 
+def updated_by_suffix(net: Cell, parameter_dict: dict[str, Parameter], param_not_load: list[str], strict_load: bool) -> None:
+    """Copy to Parameters of a net those of a dict whose names have one prefix more, and take their names out of `param_not_load`.
+
+    The prefix is found by a name of the list, in order, with which one of the dict ends.
+    """
+    for missing in list(param_not_load):
+        longer = [name for name in parameter_dict if name != missing and name.endswith(missing)]
+        if not longer:
+            continue
+        prefix = longer[0].removesuffix(missing)
+        for parameter in net.get_parameters():
+            if parameter.name in param_not_load and prefix + parameter.name in parameter_dict:
+                updated_parameter(parameter, parameter_dict[prefix + parameter.name], strict_load)
+                param_not_load.remove(parameter.name)
+
+
 def tensors_of(*args: Any) -> Any:
     """Return a number, list, tuple or array as a Tensor, as `mindspore.numpy` reads it; several as a tuple.  TypeError for others."""
     read = importlib.import_module("adjoint.numpy.conversion").array_like
@@ -406,3 +432,50 @@ def training_dataset(dataset: Any) -> None:
 
 class StepSync(Callback):
     """A callback that waits for the operators of a step: here they have finished."""
+
+
+def _one_step(kind: str) -> Callable[..., Any]:
+    """Return the function that computes one step of a recurrent layer of a kind from its weights and biases, which may be None."""
+
+    def stepped(inputs: Any, hidden: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
+        linear, recurrent = importlib.import_module("adjoint.ops.linear"), importlib.import_module("adjoint.nn.recurrent")
+        state = tuple(hidden) if isinstance(hidden, (tuple, list)) else (hidden,)
+        new = recurrent._STEPS[kind](linear.dense(inputs, w_ih, b_ih), linear.dense(state[0], w_hh, b_hh), state)
+        return tuple(new) if len(new) > 1 else new[0]
+
+    stepped.__doc__ = f"Return the next state of a layer of the kind {kind!r}."
+    return stepped
+
+
+gru_step, lstm_step, relu_step, tanh_step = _one_step("gru"), _one_step("lstm"), _one_step("relu"), _one_step("tanh")
+
+
+def mode_of_context() -> int:
+    """Return `get_context("mode")`."""
+    return get_context("mode")
+
+
+class DeviceContext:
+    """What programs ask of the device that computes: there is none with a name of Ascend's."""
+
+    @staticmethod
+    def get_instance() -> DeviceContext:
+        """Return the context of the process."""
+        return _devices
+
+    def get_ascend_soc_version(self) -> str:
+        """Return an empty text, as where there is no such device."""
+        return ""
+
+
+_devices = DeviceContext()
+
+
+def size_for_each_axis(input: Tensor, value: Any) -> Sequence[Any]:
+    """Return a number as a tuple of it for each axis but the first two, and a sequence as it is."""
+    return value if isinstance(value, (list, tuple)) else (value,) * (input.ndim - 2)
+
+
+def scaled_size(input: Tensor, scale_factor: Sequence[float]) -> tuple[int, ...]:
+    """Return the sizes of all axes but the first two, each times its factor, rounded down."""
+    return tuple(math.floor(size * factor) for size, factor in zip(input.shape[2:], scale_factor, strict=False))

@@ -193,6 +193,12 @@ def test_modules_are_attributes_without_an_import() -> None:
     "from mindspore.version import __version__; from mindspore.log import logging",
     "from mindspore.scipy.linalg import eigh, solve_triangular; import mindspore; mindspore.scipy.linalg.cho_factor",
     "from mindspore import ms_class, ms_function, jit_class; assert ms_class is jit_class",
+    "from mindspore.common.api import ms_function, _function_forbid_reuse; from mindspore.context import _get_mode; _get_mode()",
+    "from mindspore.ops.operations.nn_ops import FlashAttentionScore; from mindspore.ops.auto_generate import GroupedMatmul, Scatter",
+    "from mindspore.train.train_thor import ConvertModelUtils; from mindspore.nn import no_init_parameters",
+    "from mindspore.ops.op_info_register import DataType, TBERegOp, op_info_register",
+    "from mindspore._c_expression.amp import AmpLevel, create_amp_strategy; from mindspore.train.amp import AmpDecorator, AMP_WHITE_LIST",
+    "from mindspore._c_expression import MSContext; assert MSContext.get_instance().get_ascend_soc_version() == ''",
 ])
 def test_lines_of_programs(line: str) -> None:
     exec(line, {})
@@ -250,10 +256,18 @@ def test_a_name_out_of_scope_fails_in_a_graph_at_the_line() -> None:
     assert any("missing(x)" in note for note in getattr(raised.value, "__notes__", [str(raised.value)]))
 
 
+@pytest.mark.parametrize(("path", "name"), [(path, name) for path, names in paths.UNLISTED.items() for name in names.split()])
+def test_a_name_beyond_the_record_can_be_imported_and_says_what_to_use_instead(path: str, name: str) -> None:
+    found = getattr(importlib.import_module(paths.full(path)), name)
+    with pytest.raises(NotImplementedError, match=rf"adjoint has no '.*{name}'. Instead: ."):
+        found(2)
+
+
 def test_what_is_out_of_scope_is_in_the_record() -> None:
     known = {name.partition("=")[0] for _, name, _ in rows()}
     assert not set(out_of_scope.PLACES) - set(RECORD["modules"])
-    assert not set(out_of_scope.NAMES) - known
+    unlisted = {name for names in paths.UNLISTED.values() for name in names.split()}
+    assert not set(out_of_scope.NAMES) - known - unlisted
 
 
 def test_ways_out_lead_somewhere() -> None:

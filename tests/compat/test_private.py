@@ -310,3 +310,67 @@ def test_the_hooks_of_several_callbacks_are_methods() -> None:
     assert heard == ["older", "older", "newer"]
     with pytest.raises(AttributeError, match="no hook 'step'"):
         several.step  # noqa: B018  # the mistake that is tested
+
+
+def test_weights_are_loaded_by_the_end_of_their_names() -> None:
+    load = importlib.import_module("mindspore.train.serialization")._load_dismatch_prefix_params
+    net, missing = nn.Dense(2, 1), ["weight", "bias", "scale"]
+    load(net, {f"backbone.{name}": ms.Parameter(Tensor(numbers), name=name) for name, numbers in (
+        ("weight", [[3.0, 4.0]]), ("bias", [5.0]), ("other", [6.0]))}, missing, True)
+    assert [each.tolist() for each in net.get_parameters()] == [[[3.0, 4.0]], [5.0]] and missing == ["scale"]
+
+
+@pytest.mark.parametrize("has_bias", [False, True])
+@pytest.mark.parametrize(("step", "kind"), [
+    ("_rnn_tanh_cell", nn.RNNCell), ("_rnn_relu_cell", lambda *sizes: nn.RNNCell(*sizes, nonlinearity="relu")), ("_gru_cell", nn.GRUCell),
+    ("_lstm_cell", nn.LSTMCell)])
+def test_one_step_of_a_recurrent_layer_is_a_function(step: str, kind: Any, has_bias: bool) -> None:
+    cell, draw = kind(3, 2, has_bias), np.random.default_rng(0)
+    function = getattr(importlib.import_module("mindspore.nn.layer.rnn_cells"), step)
+    x, h, c = (Tensor(draw.standard_normal(shape).astype(np.float32)) for shape in ((4, 3), (4, 2), (4, 2)))
+    state = (h, c) if step == "_lstm_cell" else h
+    expected = cell(x, state)
+    for run in (function, ms.jit(function)):
+        found = run(x, state, cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh)
+        for one, other in zip(*((each if isinstance(each, tuple) else (each,)) for each in (found, expected)), strict=True):
+            np.testing.assert_array_equal(one.asnumpy(), other.asnumpy())
+
+
+def test_a_decorator_that_changes_nothing_may_have_options() -> None:
+    decorated = importlib.import_module("mindspore.ops.primitive")._primexpr
+
+    @decorated
+    def rank(shape: Any) -> int:
+        return len(shape)
+
+    @decorated(get_instance=False)
+    def first(shape: Any) -> int:
+        return shape[0]
+
+    assert rank((2, 3)) == 2 and first((2, 3)) == 2 and ms.jit(lambda x: x * rank(x.shape))(Tensor([1.0])).tolist() == [1.0]
+
+
+def test_lists_and_wrappers_of_mixed_precision() -> None:
+    amp = importlib.import_module("mindspore.train.amp")
+    assert nn.Dense in amp.AMP_WHITE_LIST and nn.BatchNorm2d in amp.AMP_BLACK_LIST
+    net, x = nn.SequentialCell(nn.Dense(2, 2), nn.LayerNorm((2,))), Tensor([[1.0, 2.0]])
+    assert amp._auto_black_list(net, amp.AMP_BLACK_LIST, ms.float16)(x).dtype is ms.float16
+    assert net[0](x).dtype is ms.float16 and amp._OutputTo32(net)(x).dtype is ms.float32
+
+
+def test_sizes_of_resized_pictures() -> None:
+    functions, x = importlib.import_module("mindspore.ops.function.nn_func"), Tensor(np.zeros((1, 2, 3, 5), np.float32))
+    assert functions._interploate_ext_make_tuple(x, 2) == (2, 2) and functions._interploate_ext_make_tuple(x, [2, 3]) == [2, 3]
+    assert functions._interpolate_ext_scale_factor_convert_size(x, (1.5, 0.5)) == (4, 2)
+
+
+def test_writing_and_gating_as_objects() -> None:
+    generated, x = importlib.import_module("mindspore.ops.auto_generate"), Tensor([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]])
+    write = generated.Scatter()
+    assert write(x, 1, Tensor([[0], [1]]), Tensor([[9.0], [8.0]])).tolist() == [[9.0, 1.0, 2.0], [3.0, 8.0, 5.0]]
+    assert write(x, 1, Tensor([[0], [1]]), Tensor([[9.0], [8.0]]), "add").tolist() == [[9.0, 1.0, 2.0], [3.0, 12.0, 5.0]]
+    with pytest.raises(ValueError, match="'reduce' must be 'none' or 'add'"):
+        write(x, 1, Tensor([[0], [1]]), Tensor([[9.0], [8.0]]), "mean")
+    gated = generated.Swiglu()(Tensor([[1.0, -2.0, 3.0, 4.0]]), -1)
+    np.testing.assert_allclose(gated.asnumpy(), [[3 / (1 + np.exp(-1.0)), -8 / (1 + np.exp(2.0))]], rtol=1e-6)
+    assert generated.FmodScalar()(Tensor([5.0, -5.0]), 3).tolist() == [2.0, -2.0]
