@@ -22,6 +22,7 @@ from adjoint.ops.arithmetic import (
     bitwise_xor,
     ceil,
     clamp,
+    clip,
     cos,
     cosh,
     div,
@@ -82,7 +83,7 @@ from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor
 
 __all__ = [
     "abs", "acos", "acosh", "add", "addcdiv", "allclose", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh",
-    "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "ceil", "clamp", "clone",
+    "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "ceil", "clamp", "clip", "clone",
     "cos", "cosh", "div", "divide", "eq", "equal", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "fix", "float_power", "floor",
     "floor_divide", "fmod", "frac", "gcd", "greater", "greater_equal", "gt", "imag", "isclose", "isfinite", "isinf", "isnan",
     "isneginf", "le", "lerp", "less", "less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logical_and",

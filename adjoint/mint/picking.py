@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from adjoint.ir.op import made
 from adjoint.ir.ops.indexing import Gather, ScatterAdd
 from adjoint.ir.types import BOOL, I32, I64, U8
-from adjoint.ops import arithmetic, counts, ordering, parts, picking
+from adjoint.ops import arithmetic, counts, creation, ordering, parts, picking
 from adjoint.ops.arguments import axis_argument, dimension, flag, number, operand, wrong
 from adjoint.ops.creation import full_like, zeros_like
 from adjoint.ops.picking import index_check, indices_argument, masked_select, nonzero, take
-from adjoint.ops.shapes import reshape
+from adjoint.ops.shapes import moveaxis, reshape
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.run_time_checks import checked_on_host
 from adjoint.runtime.tensor.tensor import Tensor, apply, as_tensor
 
 __all__ = [
     "argsort", "gather", "index_add", "index_select", "masked_select", "nonzero", "scatter", "scatter_add", "searchsorted", "sort", "take",
-    "topk", "unique_consecutive", "where",
+    "topk", "unique", "unique_consecutive", "where",
 ]
 
 # Selected ------------------------------------------------------------------------------------------------------------
@@ -142,6 +143,32 @@ def searchsorted(
 ) -> Tensor:
     """Return where values, a Tensor or a number, would be inserted into ascending rows: see `ops.searchsorted`."""
     return counts.searchsorted(sorted_sequence, as_tensor(values), out_int32=out_int32, right=right, side=side, sorter=sorter)
+
+
+def unique(
+    input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """Return the different elements, or slices along an axis, in order, whether `sorted` is set or not.  Each NaN counts as another one.
+
+    return_inverse  return also for each element, or slice, its index in the result
+    return_counts   return also how often each occurs
+    """
+    op = "Unique"
+    x, wants = operand(op, input), (flag(op, "return_inverse", return_inverse), flag(op, "return_counts", return_counts))
+    flag(op, "sorted", sorted)
+    along = 0 if dim is None else dimension(op, dim, x, "dim")
+    rows = reshape(x, (-1,)) if dim is None else moveaxis(x, along, 0)
+    keys = reshape(rows, (rows.shape[0], math.prod(rows.shape[1:])))
+    order = creation.arange(rows.shape[0]).astype(I64)
+    for column in range(keys.shape[1] - 1, -1, -1):  # a stable sort by each column, the first one last
+        order = order[argsort(keys[:, column][order], stable=True)]
+    found, groups, counts_ = picking.unique_consecutive(rows[order], True, True, None if dim is None else 0)
+    out: tuple[Tensor, ...] = (found if dim is None else moveaxis(found, 0, along),)
+    if wants[0]:
+        inverse = groups[argsort(order)]
+        out = (*out, reshape(inverse, x.shape) if dim is None else inverse)
+    out = (*out, *((counts_,) if wants[1] else ()))
+    return out if len(out) > 1 else out[0]
 
 
 def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:

@@ -173,3 +173,29 @@ def trained(optimizer: Any, in_graph: bool) -> list[bytes]:
 ], ids=["AdamW", "Adam", "SGD"])
 def test_a_network_is_trained_to_the_same_bits_in_a_graph(optimizer: Any) -> None:
     assert trained(optimizer, False) == trained(optimizer, True)
+
+
+@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize(("numbers", "dim"), [
+    (np.array([[3, 1, 2], [1, 1, 3]]), None), (np.array([[3.0, 1.0], [2.0, 5.0], [3.0, 1.0], [2.0, 0.0]], np.float32), 0),
+    (np.array([[3, 1, 3], [2, 5, 2]], np.int8), -1), (np.zeros((0, 2), np.float32), 0), (np.zeros((0,), np.int32), None),
+    (np.array(True), None), (np.array([0.0, -0.0, 1.0], np.float32), None)])
+def test_different_elements_and_slices_in_order(numbers: np.ndarray[Any, Any], dim: int | None, graph: bool) -> None:
+    def found(x: Tensor) -> Any:
+        return mint.unique(x, True, True, True, dim)
+
+    values, inverse, counts = np.unique(numbers, return_inverse=True, return_counts=True, axis=dim)
+    got = (ms.jit(found) if graph else found)(Tensor(numbers))
+    for one, other, dtype in zip(got, (values, inverse, counts), (numbers.dtype, np.int64, np.int64), strict=True):
+        np.testing.assert_array_equal(one.asnumpy(), other.reshape(one.shape).astype(dtype), strict=True)
+    assert got[1].shape == (numbers.shape if dim is None else (numbers.shape[dim],))
+
+
+def test_not_a_number_is_each_time_another_element() -> None:
+    values, counts = mint.unique(Tensor([np.nan, 1.0, np.nan]), return_counts=True)
+    np.testing.assert_array_equal(values.asnumpy(), [1.0, np.nan, np.nan])
+    assert counts.tolist() == [1, 1, 1] and mint.unique(Tensor([2, 1, 2])).tolist() == [1, 2]
+
+
+def test_clip_is_clamp() -> None:
+    assert mint.clip(Tensor([3.0, -1.0, 0.5]), 0, 1).tolist() == [1.0, 0.0, 0.5]
