@@ -131,7 +131,8 @@ class PythonCalls:
                 self.objects.journal.note(given, lambda before=before: before)
         if isinstance(found, Iterator):
             self.iterators.made[id(found)] = found, (owner, *args)
-        if isinstance(found, functools.partial) and function is type(found):
+        if isinstance(found, functools.partial) and (function is type(found) or (
+                self.world.is_library(function) and all(found is not given for given in (*args, *kwargs.values())))):
             self.objects.journal.born(ObjectPlace(found))
         if isinstance(found, Iterator) or (isinstance(function, type) and isinstance(found, COLLECTIONS)) \
                 or _is_new_array(found, function, (owner, *args, *kwargs.values())):

@@ -502,3 +502,30 @@ def test_a_loop_of_training() -> None:
             before = made.counted()
         assert jitted.epoch(jit) == eager.epoch(lambda f: f)
     assert dict(made.counted() - before) == {}
+
+
+class _Following(nn.Cell):
+    """Moves Parameters towards others, as a target network does, by a method whose first argument is bound in the call."""
+
+    def __init__(self, bind: Callable[..., Any]):
+        super().__init__()
+        self.bind, self.map, self.assign = bind, ops.HyperMap(), ops.Assign()
+        self.behaviour, self.target = nn.Dense(3, 2), nn.Dense(3, 2)
+
+    def moved(self, factor: float, behaviour: Tensor, target: Tensor) -> Tensor:
+        return self.assign(target, factor * behaviour + (1 - factor) * target)
+
+    def construct(self, x: Tensor) -> Tensor:
+        move = self.bind(self.moved, 0.25)
+        self.map(move, tuple(self.behaviour.get_parameters()), tuple(self.target.get_parameters()))
+        return self.target(x)
+
+
+@pytest.mark.parametrize("bind", [ops.partial, ops.Partial(), functools.partial, lambda *bound: ops.partial(ops.partial(*bound))])
+def test_a_method_whose_arguments_are_bound_in_the_call(bind: Callable[..., Any]) -> None:
+    followers = [_Following(bind), _Following(bind)]
+    ms.load_param_into_net(followers[1], {name: value.clone() for name, value in followers[0].parameters_dict().items()})
+    eager, step = followers[0], jit(followers[1])
+    for _ in range(4):
+        assert plain(step(X)) == plain(eager(X))
+    assert len(ms.jit_stats(step).graphs) == 1
