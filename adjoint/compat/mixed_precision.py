@@ -25,7 +25,7 @@ class InFloat32(Cell):
         super().__init__(auto_prefix=False)
         self._backbone = backbone
 
-    def construct(self, *args: Any, **kwargs: Any) -> Any:
+    def construct(self, /, *args: Any, **kwargs: Any) -> Any:
         return mixed_precision_cast(F32, self._backbone(*args, **kwargs))
 
 

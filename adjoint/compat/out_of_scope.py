@@ -44,9 +44,14 @@ NAMES = {
     **dict.fromkeys(("FlashAttentionScore", "PromptFlashAttention"),
                     "`ops.softmax` of the scores and `ops.bmm`, or `nn.MultiheadAttention`"),
     **dict.fromkeys(("AmpDecorator", "AmpLevel", "create_amp_strategy"), "`amp.auto_mixed_precision` with a level from O0 to O3"),
+    "CheckpointManager": "`ModelCheckpoint`, which keeps as many files as `CheckpointConfig` says",
     "DataType": _CUSTOM,
     "_auto_mixed_precision_rewrite": "`amp.custom_mixed_precision` with a list of classes",
-    "_get_merged_param_data": _SHARDING,
+    **dict.fromkeys(("_MicroBatch", "_get_merged_param_data", "_set_rp_matmul_mem_coef", "get_ckpt_path_with_strategy",
+                     "get_parameter_redundancy", "get_squared_device_local_norm_param", "remove_param_redundancy"), _SHARDING),
+    **dict.fromkeys(("SourceDataset", "VisionBaseDataset"), "`dataset.Dataset`, the class of all data"),
+    "flops_collection": "`TimeMonitor`, and `adjoint dump-ir` for the operators",
+    "swap_cache": _DEVICES,
     **dict.fromkeys(("ConvertModelUtils", "ConvertNetUtils", "thor"), "an optimizer of `nn`: MindSpore's `thor` is not here"),
 }
 """What to do instead, for single names wherever they are defined."""

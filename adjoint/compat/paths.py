@@ -145,7 +145,7 @@ PRIVATE = {
         "_get_gradients_mean": "compat.private.gradients_mean", "_get_parallel_mode": "compat.private.parallel_mode",
         "_get_parameter_broadcast": "compat.private.parameter_broadcast", "_get_full_batch": "compat.private.full_batch",
         "_get_pipeline_stages": "compat.private.pipeline_stages", "_is_parallel_mode": "compat.private.is_parallel",
-        "_is_sharding_propagation": "compat.private.is_sharding_propagation",
+        "_is_in_auto_parallel_mode": "compat.private.is_searched", "_is_sharding_propagation": "compat.private.is_sharding_propagation",
         "_get_enable_parallel_optimizer": "compat.private.enable_parallel_optimizer",
         "_device_number_check": "compat.private.require_devices",
     },
@@ -171,6 +171,14 @@ PRIVATE = {
 """Private names that programs import, with the public names that replace them."""
 
 UNLISTED = {
+    "_c_expression": "swap_cache",
+    "common.api": "flops_collection",
+    "dataset": "SourceDataset VisionBaseDataset",
+    "nn.wrap.cell_wrapper": "_MicroBatch",
+    "ops._grad_experimental": "",
+    "ops._grad_experimental.grad_comm_ops": "get_squared_device_local_norm_param",
+    "parallel._cost_model_context": "_set_rp_matmul_mem_coef",
+    "train._utils": "get_parameter_redundancy remove_param_redundancy",
     "_c_expression.amp": "AmpLevel create_amp_strategy",
     "ops.auto_generate": "AdamW DynamicQuantExt FusedAddTopKDiv GroupedMatmul GroupedMatmulV4 InplaceCopy KVCacheScatterUpdate "
                          "MoeComputeExpertTokens MoeDistributeCombine MoeDistributeDispatch MoeFinalizeRouting MoeGatingTopKSoftmax "
@@ -180,6 +188,7 @@ UNLISTED = {
     "ops.operations._sequence_ops": "TensorToScalar",
     "ops.operations.nn_ops": "FlashAttentionScore PromptFlashAttention",
     "ops.op_info_register": "DataType TBERegOp op_info_register",
+    "train.callback._checkpoint": "CheckpointManager",
     "train.amp": "AmpDecorator _auto_mixed_precision_rewrite",
     "train.serialization": "_get_merged_param_data",
     "train.train_thor": "ConvertModelUtils ConvertNetUtils",

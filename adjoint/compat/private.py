@@ -37,10 +37,11 @@ __all__ = [
     "DeviceContext", "StepSync", "StubTensor", "VirtualDatasetCell", "WarnedOnce", "as_it_is", "assigned", "auto_parallel_context",
     "cached_primitive", "cell_attr_register", "correct_fan", "current_network", "device_num", "enable_parallel_optimizer", "executor",
     "fan_in_and_fan_out", "filled_normal", "filled_uniform", "full_batch", "gain", "getter", "global_rank", "gradients_mean", "graph_seed",
-    "gru_step", "initializer_names", "is_parallel", "is_picture", "is_sharding_propagation", "log_softmax", "lstm_step", "made_folder",
-    "mode_of_context", "normal_numbers", "opt_init_args_register", "parallel_mode", "parameter_broadcast", "pipeline_stages", "profiled",
-    "relu_step", "require_devices", "scaled", "scaled_size", "size_for_each_axis", "tanh_step", "tensor_operator_registry", "tensors_of",
-    "training_dataset", "tuple_of_tensor", "uniform_numbers", "unscaled", "updated_by_suffix", "updated_parameter", "value_error",
+    "gru_step", "initializer_names", "is_parallel", "is_picture", "is_searched", "is_sharding_propagation", "log_softmax", "lstm_step",
+    "made_folder", "mode_of_context", "normal_numbers", "opt_init_args_register", "parallel_mode", "parameter_broadcast",
+    "pipeline_stages", "profiled", "relu_step", "require_devices", "scaled", "scaled_size", "size_for_each_axis", "tanh_step",
+    "tensor_operator_registry", "tensors_of", "training_dataset", "tuple_of_tensor", "uniform_numbers", "unscaled", "updated_by_suffix",
+    "updated_parameter", "value_error",
 ]
 
 
@@ -77,6 +78,11 @@ enable_parallel_optimizer = getter("enable_parallel_optimizer")
 def is_parallel() -> bool:
     """Return whether the program uses more than one process."""
     return get_auto_parallel_context("parallel_mode") != ParallelMode.STAND_ALONE
+
+
+def is_searched() -> bool:
+    """Return whether a parallel strategy is asked for that MindSpore searches or completes."""
+    return get_auto_parallel_context("parallel_mode") in (ParallelMode.SEMI_AUTO_PARALLEL, ParallelMode.AUTO_PARALLEL)
 
 
 class _ParallelContext:

@@ -30,7 +30,7 @@ from adjoint.runtime.tensor.tensor import Tensor, apply
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "batch_to_space_nd", "cartesian_prod", "column_stack", "combinations", "deepcopy", "dsplit",
-    "dyn_shape", "hsplit", "mirror_pad", "padding", "reverse_sequence", "rot90", "sequence_mask", "space_to_batch_nd", "vsplit",
+    "dyn_shape", "hsplit", "mirror_pad", "move_to", "padding", "reverse_sequence", "rot90", "sequence_mask", "space_to_batch_nd", "vsplit",
 ]
 
 # Axes ----------------------------------------------------------------------------------------------------------------
@@ -74,6 +74,11 @@ def dyn_shape(input_x: Any) -> Tensor:
 def deepcopy(input_x: Any) -> Tensor:
     """Return a copy in memory of its own."""
     return identity(operand("DeepCopy", input_x, "input_x"))
+
+
+def move_to(input: Any, to: str = "CPU", blocking: bool = True) -> Tensor:
+    """Return a copy on a device, "CPU"; gradients flow through it: `Tensor.move_to`."""
+    return operand("MoveTo", input).move_to(to, blocking)
 
 
 @fusible

@@ -14,7 +14,7 @@ FUNCTIONS = {
         "tril_indices triu_indices",
     "blocks":
         "atleast_1d atleast_2d atleast_3d batch_to_space_nd cartesian_prod column_stack combinations deepcopy dsplit dyn_shape hsplit "
-        "mirror_pad padding reverse_sequence rot90 sequence_mask space_to_batch_nd vsplit",
+        "mirror_pad move_to padding reverse_sequence rot90 sequence_mask space_to_batch_nd vsplit",
     "boxes":
         "bounding_box_decode bounding_box_encode check_valid iou",
     "convolution":

@@ -374,3 +374,13 @@ def test_writing_and_gating_as_objects() -> None:
     gated = generated.Swiglu()(Tensor([[1.0, -2.0, 3.0, 4.0]]), -1)
     np.testing.assert_allclose(gated.asnumpy(), [[3 / (1 + np.exp(-1.0)), -8 / (1 + np.exp(2.0))]], rtol=1e-6)
     assert generated.FmodScalar()(Tensor([5.0, -5.0]), 3).tolist() == [2.0, -2.0]
+
+
+def test_a_search_of_strategies_is_asked_for() -> None:
+    asked = importlib.import_module("mindspore.parallel._utils")._is_in_auto_parallel_mode
+    assert not asked()
+    try:
+        ms.set_auto_parallel_context(parallel_mode="semi_auto_parallel")
+        assert asked()
+    finally:
+        ms.reset_auto_parallel_context()
