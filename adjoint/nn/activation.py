@@ -7,6 +7,8 @@ from typing import Any
 from adjoint.ir.types import F32
 from adjoint.nn.checks import floating, integer, number, positive
 from adjoint.ops import activations, arithmetic, creation, random_numbers
+from adjoint.ops.primitives.network import LogSoftmax as LogSoftmaxOperator
+from adjoint.ops.primitives.network import Softmax as SoftmaxOperator
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.tensor.parameter import Parameter
 from adjoint.runtime.tensor.tensor import Tensor
@@ -146,11 +148,15 @@ class GELU(Cell):
 
 
 class Softmax(Cell):
-    """exp(x) divided by its sum along `axis`, an int or a tuple of one."""
+    """exp(x) divided by its sum along `axis`, an int or a tuple of one.
+
+    `softmax` is the operator, for a subclass with a construct of its own; so is `log_softmax` of LogSoftmax.
+    """
 
     def __init__(self, axis: int | tuple[int] = -1):
         super().__init__()
         self.axis = integer("Softmax", "axis", axis[0] if isinstance(axis, tuple) and len(axis) == 1 else axis)
+        self.softmax = SoftmaxOperator(self.axis)
 
     def construct(self, input: Tensor) -> Tensor:
         return activations.softmax(input, self.axis)
@@ -162,6 +168,7 @@ class LogSoftmax(Cell):
     def __init__(self, axis: int = -1):
         super().__init__()
         self.axis = integer("LogSoftmax", "axis", axis)
+        self.log_softmax = LogSoftmaxOperator(self.axis)
 
     def construct(self, x: Tensor) -> Tensor:
         return activations.log_softmax(x, self.axis)

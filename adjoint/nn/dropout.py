@@ -8,6 +8,7 @@ from typing import ClassVar
 from adjoint.ir.types import F32, DType
 from adjoint.nn.checks import number, tensor_argument
 from adjoint.ops import activations
+from adjoint.ops.primitives.network import Dropout as DropoutOperator
 from adjoint.runtime.cells.cell import Cell
 from adjoint.runtime.tensor.conversion import dtype_argument
 from adjoint.runtime.tensor.tensor import Tensor
@@ -19,6 +20,8 @@ class Dropout(Cell):
     """In training each element is dropped with probability `p` and the others are divided by 1 - p; else nothing happens.
 
     keep_prob  the older way to say 1 - p
+
+    `dropout` is the operator, for a subclass with a construct of its own.
     """
 
     def __init__(self, keep_prob: float = 0.5, p: float | None = None, dtype: DType = F32):
@@ -32,7 +35,7 @@ class Dropout(Cell):
             keep = 1.0 - number(self, "p", p)
             if not 0.0 < keep <= 1.0:
                 raise ValueError(f"For 'Dropout', the argument 'p' must be in [0.0, 1.0), but got {p}.")
-        self.keep_prob, self.p = keep, p
+        self.keep_prob, self.p, self.dropout = keep, p, DropoutOperator(keep)
 
     def construct(self, x: Tensor) -> Tensor:
         tensor_argument(self, "x", x)

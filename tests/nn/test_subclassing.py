@@ -27,7 +27,19 @@ class OwnNormalisation(nn.LayerNorm):
         return self.layer_norm(input_x, self.gamma, self.beta)[0]
 
 
+class OwnSoftmax(nn.Softmax):
+    def construct(self, input: Tensor) -> Tensor:
+        return self.softmax(input)
+
+
+class OwnLogSoftmax(nn.LogSoftmax):
+    def construct(self, x: Tensor) -> Tensor:
+        return self.log_softmax(x)
+
+
 CASES = {
+    "softmax": (nn.Softmax, OwnSoftmax, (0,), {}, (4, 3)),
+    "log_softmax": (nn.LogSoftmax, OwnLogSoftmax, (), {}, (4, 3)),
     "dense": (nn.Dense, OwnDense, (3, 2), {}, (4, 3)),
     "same": (nn.Conv2d, OwnConvolution, (2, 4, 3), {"has_bias": True, "stride": 2, "group": 2}, (1, 2, 5, 6)),
     "padded": (nn.Conv2d, OwnConvolution, (2, 3, (3, 2)), {"has_bias": True, "pad_mode": "pad", "padding": (1, 2, 0, 1), "dilation": 2},
@@ -127,3 +139,11 @@ def test_a_subclass_of_an_optimizer_maps_from_the_last_parameter_on() -> None:
     made, negative = Down(0.5, net.trainable_params())((Tensor([[2.0, 0.0], [0.0, 4.0]]), Tensor([1.0, -1.0])))
     assert [parameter.tolist() for parameter in net.get_parameters()] == [[[0.0, 1.0], [1.0, -1.0]], [-0.5, 0.5]]
     assert made[1].tolist() == [-0.5, 0.5] and negative[1].tolist() == [-1.0, 1.0]
+
+
+@pytest.mark.parametrize("options", [{"p": 0.25}, {"keep_prob": 0.75}])
+def test_the_operator_of_a_dropout_keeps_as_many_elements(options: dict[str, float]) -> None:
+    layer = nn.Dropout(**options)
+    kept = layer.dropout.shard(((1, 1),))(Tensor(np.ones((100, 100), np.float32)))[0].asnumpy()
+    assert set(np.unique(kept)) == {0.0, np.float32(1) / np.float32(0.75)} and 0.7 < (kept > 0).mean() < 0.8
+    assert layer.dropout.keep_prob == 0.75

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -61,6 +62,37 @@ class _Fusion(_Mark):
         if isinstance(value, int) and value < 0:
             raise ValueError(f"For 'Parameter', the argument `{self.name}` must be at least 0, but got {value}.")
         super().__set__(parameter, value)
+
+
+class ParameterInfo:
+    """The options of a Parameter as an object, as MindSpore's scripts copy them from one Parameter to another: `info.name`.
+
+    As long as it is the `param_info` of a Parameter, it is read from that and written to that.  It may have any other attributes.
+    """
+
+    OPTIONS = ("name", "requires_grad", "layerwise_parallel", "parallel_optimizer", "comm_fusion", "cache_enable", "cache_shape", "key",
+               "parallel_optimizer_comm_recompute", "requires_aggr")
+
+    def __init__(self, options: Mapping[str, Any]):
+        vars(self).update(options)
+
+    def clone(self) -> ParameterInfo:
+        """Return an object with the same options, of no Parameter."""
+        return ParameterInfo({name: getattr(self, name) for name in self.OPTIONS})
+
+    def __getattribute__(self, name: str) -> Any:
+        parameter = object.__getattribute__(self, "__dict__").get("_of", _nobody)() if name in ParameterInfo.OPTIONS else None
+        return object.__getattribute__(self, name) if parameter is None else getattr(parameter, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        parameter = vars(self).get("_of", _nobody)() if name in self.OPTIONS else None
+        if parameter is not None:
+            setattr(parameter, name, value)
+        vars(self)[name] = value
+
+
+def _nobody() -> None:
+    """Return None, as a weak reference does to what is gone."""
 
 
 class Parameter(Tensor):
@@ -143,6 +175,25 @@ class Parameter(Tensor):
     @property
     def _takes_gradient(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride] - it follows from another attribute
         return self.requires_grad
+
+    @property
+    def param_info(self) -> ParameterInfo:
+        """Return the options as an object.  Setting another one takes over its options, with the name."""
+        info = self.__dict__.get("_info")
+        if info is None:
+            info = self.__dict__["_info"] = ParameterInfo({name: getattr(self, name) for name in ParameterInfo.OPTIONS})
+            vars(info)["_of"] = weakref.ref(self)
+        return info
+
+    @param_info.setter
+    def param_info(self, info: ParameterInfo) -> None:
+        if not isinstance(info, ParameterInfo):
+            raise TypeError(f"For 'Parameter', the argument `param_info` must be that of a Parameter, but got {info!r} "
+                            f"of type {type(info).__name__}.")
+        for name in ParameterInfo.OPTIONS:
+            setattr(self, name, getattr(info, name))
+        vars(info)["_of"] = weakref.ref(self)
+        self.__dict__["_info"] = info
 
     def requires_grad_(self, requires_grad: bool = True) -> None:
         """Set `requires_grad`.

@@ -523,3 +523,26 @@ def test_a_tensor_stays_on_the_cpu(tmp_path: Any) -> None:
     ):
         with pytest.raises(kind, match=text):
             call()
+
+
+def test_the_options_of_a_parameter_are_an_object() -> None:
+    """As MindSpore 2.10.0 has it: optimizers of others' copy it to their states, and keep lists in it."""
+    weight, state = Parameter(Tensor([1.0, 2.0]), name="w", layerwise_parallel=True), Parameter(Tensor([0.0, 0.0]), requires_grad=False)
+    info = weight.param_info
+    info.kept = [state]
+    assert weight.param_info is info and weight.param_info.kept == [state] and not hasattr(info.clone(), "kept")
+    copied = info.clone()
+    weight.name, weight.requires_grad = "v", False
+    assert (info.name, info.requires_grad) == ("v", False) and (copied.name, copied.requires_grad) == ("w", True)
+    info.name = "u"
+    assert weight.name == "u" and copied.name == "w"
+    state.param_info = copied
+    assert (state.name, state.requires_grad, state.layerwise_parallel, state.param_info) == ("w", True, True, copied)
+    state.name = f"moment.{state.name}"
+    assert copied.name == "moment.w" and weight.name == "u" and weight.clone().param_info is not info
+    with pytest.raises(ValueError, match="name"):
+        info.name = "n" * 2000
+    with pytest.raises(TypeError, match="param_info"):
+        weight.param_info = "w"
+    del weight
+    assert info.name == "u"
