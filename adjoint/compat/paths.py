@@ -123,7 +123,11 @@ PRIVATE = {
     "numpy.utils": {"_to_tensor": "compat.private.tensors_of"},
     "numpy.utils_const": {"_raise_value_error": "compat.private.value_error"},
     "ops.function.nn_func": {
-        "_get_cache_prim": "compat.private.cached_primitive", "_innner_log_softmax": "compat.private.log_softmax",
+        "_check_attn_mask_shape": "compat.attention_parts.check_attention_mask",
+        "_check_kpm_shape": "compat.attention_parts.check_padding_mask", "_check_qkv_shape": "compat.attention_parts.is_batched",
+        "_get_cache_prim": "compat.private.cached_primitive", "_in_projection": "compat.attention_parts.projected",
+        "_in_projection_packed": "compat.attention_parts.projected_together", "_inner_dropout": "compat.attention_parts.dropped",
+        "_inner_pad": "compat.attention_parts.padded", "_innner_log_softmax": "compat.private.log_softmax",
         "_interploate_ext_make_tuple": "compat.private.size_for_each_axis",
         "_interpolate_ext_scale_factor_convert_size": "compat.private.scaled_size",
     },

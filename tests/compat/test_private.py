@@ -384,3 +384,43 @@ def test_a_search_of_strategies_is_asked_for() -> None:
         assert asked()
     finally:
         ms.reset_auto_parallel_context()
+
+
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_projections_of_attention(has_bias: bool) -> None:
+    functions, draw = importlib.import_module("mindspore.ops.function.nn_func"), np.random.default_rng(0)
+    q, k, v = (draw.standard_normal((5, 2, 4)).astype(np.float32) for _ in "qkv")
+    weight, bias = draw.standard_normal((12, 4)).astype(np.float32), draw.standard_normal(12).astype(np.float32) if has_bias else None
+    biases = [None] * 3 if bias is None else np.split(bias, 3)
+    given = None if bias is None else Tensor(bias)
+    for inputs, same in (((q, k, v), (False, False)), ((q, k, k), (True, False)), ((q, q, q), (True, True))):
+        expected = [x @ w.T + (0 if b is None else b) for x, w, b in zip(inputs, np.split(weight, 3), biases, strict=True)]
+        tensors = [Tensor(x) for x in inputs]
+        for run in (functions._in_projection_packed, ms.jit(functions._in_projection_packed)):
+            for one, other in zip(run(*tensors, Tensor(weight), given, *same), expected, strict=True):
+                np.testing.assert_allclose(one.asnumpy(), other, rtol=1e-5, atol=1e-5)
+        apart = functions._in_projection(*tensors, *map(Tensor, np.split(weight, 3)), *(b if b is None else Tensor(b) for b in biases))
+        for one, other in zip(apart, expected, strict=True):
+            np.testing.assert_allclose(one.asnumpy(), other, rtol=1e-5, atol=1e-5)
+    with pytest.raises(ValueError, match="weight of the key"):
+        functions._in_projection(Tensor(q), Tensor(k[..., :2]), Tensor(v), *map(Tensor, np.split(weight, 3)))
+
+
+def test_masks_of_attention_are_checked() -> None:
+    functions = importlib.import_module("mindspore.ops.function.nn_func")
+    assert functions._check_qkv_shape(3, 3, 3) and not functions._check_qkv_shape(2, 2, 2)
+    for ndims in ((3, 2, 3), (4, 4, 4), (2, 2, 3)):
+        with pytest.raises(ValueError, match="must be of 2 dimensions, or of 3"):
+            functions._check_qkv_shape(*ndims)
+    functions._check_kpm_shape(3, 2)
+    with pytest.raises(ValueError, match="'key_padding_mask' must be of 1 dimensions"):
+        functions._check_kpm_shape(2, 2)
+    functions._check_attn_mask_shape(2, (5, 4), (6, 4), 3, (2, 5, 6), 2)
+    for ndim, shape in ((3, (3, 5, 6)), (4, (1, 2, 5, 6))):
+        with pytest.raises(ValueError, match="'attn_mask' must be of"):
+            functions._check_attn_mask_shape(2, (5, 4), (6, 4), ndim, shape, 2)
+    assert functions._inner_pad(Tensor([[True]]), (0, 1)).tolist() == [[True, False]]
+    assert functions._inner_pad(Tensor([[2.0]]), (1, 0), 3.0).tolist() == [[3.0, 2.0]]
+    x = Tensor(np.ones(1000, np.float32))
+    assert functions._inner_dropout(x, 0.5, False) is x and functions._inner_dropout(x, 0.0, True) is x
+    assert set(np.unique(functions._inner_dropout(x, 0.5, True).asnumpy())) == {0.0, 2.0}
