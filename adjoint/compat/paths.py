@@ -85,6 +85,7 @@ PRIVATE = {
     "communication._comm_helper": {"_is_initialized": "communication.management.is_initialized"},
     "context": {"_get_mode": "compat.private.mode_of_context"},
     "dataset": {"DictIterator": "dataset.iterators.DictIterator", "TupleIterator": "dataset.iterators.TupleIterator"},
+    "dataset.engine": {"Dataset": "dataset.Dataset"},
     "dataset.engine.datasets": {
         name: f"dataset.{name}" for name in (
             "BatchDataset", "ConcatDataset", "Dataset", "FilterDataset", "MapDataset", "MappableDataset", "ProjectDataset", "RenameDataset",
@@ -105,7 +106,10 @@ PRIVATE = {
         name: f"compat.transform_bases.{name}" for name in (
             "ImageTensorOperation", "Implementation", "PyTensorOperation", "TensorOperation", "VideoTensorOperation")
     },
-    "dataset.vision.py_transforms_util": {"augment_error_message": "compat.private.NO_PICTURE", "is_pil": "compat.private.is_picture"},
+    "dataset.vision.py_transforms_util": {
+        "augment_error_message": "compat.private.NO_PICTURE", "hwc_to_chw": "compat.private.channels_first",
+        "is_numpy": "compat.private.is_array", "is_pil": "compat.private.is_picture",
+    },
     "log": {"_LogActionOnce": "compat.private.WarnedOnce", "logging": "log.logging"},
     "nn": {"no_init_parameters": "compat.private.no_init_parameters"},
     "nn.layer.activation": {"_activation": "nn.activation._ACTIVATIONS"},
@@ -179,6 +183,7 @@ UNLISTED = {
     "common.api": "flops_collection",
     "dataset": "SourceDataset VisionBaseDataset",
     "nn.wrap.cell_wrapper": "_MicroBatch",
+    "nn.wrap.loss_scale": "_grad_overflow",
     "ops._grad_experimental": "",
     "ops._grad_experimental.grad_comm_ops": "get_squared_device_local_norm_param",
     "parallel._cost_model_context": "_set_rp_matmul_mem_coef",
@@ -193,8 +198,9 @@ UNLISTED = {
     "ops.operations.nn_ops": "FlashAttentionScore PromptFlashAttention",
     "ops.op_info_register": "DataType TBERegOp op_info_register",
     "train.callback._checkpoint": "CheckpointManager",
-    "train.amp": "AmpDecorator _auto_mixed_precision_rewrite",
+    "train.amp": "AmpDecorator _add_loss_network _auto_mixed_precision_rewrite _config_level _do_keep_batchnorm_fp32",
     "train.serialization": "_get_merged_param_data",
+    "train.summary.summary_record": "_get_summary_tensor_data",
     "train.train_thor": "ConvertModelUtils ConvertNetUtils",
 }
 """Names that the record lacks, since only MindSpore's own code imports most of their kind, and that are not here: `out_of_scope` says what

@@ -35,13 +35,13 @@ from adjoint.train.callback.callback import Callback
 
 __all__ = [
     "DeviceContext", "StepSync", "StubTensor", "VirtualDatasetCell", "WarnedOnce", "as_it_is", "assigned", "auto_parallel_context",
-    "cached_primitive", "cell_attr_register", "correct_fan", "current_network", "device_num", "enable_parallel_optimizer", "executor",
-    "fan_in_and_fan_out", "filled_normal", "filled_uniform", "full_batch", "gain", "getter", "global_rank", "gradients_mean", "graph_seed",
-    "gru_step", "initializer_names", "is_parallel", "is_picture", "is_searched", "is_sharding_propagation", "log_softmax", "lstm_step",
-    "made_folder", "mode_of_context", "normal_numbers", "opt_init_args_register", "parallel_mode", "parameter_broadcast",
-    "pipeline_stages", "profiled", "relu_step", "require_devices", "scaled", "scaled_size", "size_for_each_axis", "tanh_step",
-    "tensor_operator_registry", "tensors_of", "training_dataset", "tuple_of_tensor", "uniform_numbers", "unscaled", "updated_by_suffix",
-    "updated_parameter", "value_error",
+    "cached_primitive", "cell_attr_register", "channels_first", "correct_fan", "current_network", "device_num",
+    "enable_parallel_optimizer", "executor", "fan_in_and_fan_out", "filled_normal", "filled_uniform", "full_batch", "gain", "getter",
+    "global_rank", "gradients_mean", "graph_seed", "gru_step", "initializer_names", "is_array", "is_parallel", "is_picture", "is_searched",
+    "is_sharding_propagation", "log_softmax", "lstm_step", "made_folder", "mode_of_context", "normal_numbers", "opt_init_args_register",
+    "parallel_mode", "parameter_broadcast", "pipeline_stages", "profiled", "relu_step", "require_devices", "scaled", "scaled_size",
+    "size_for_each_axis", "tanh_step", "tensor_operator_registry", "tensors_of", "training_dataset", "tuple_of_tensor", "uniform_numbers",
+    "unscaled", "updated_by_suffix", "updated_parameter", "value_error",
 ]
 
 
@@ -380,6 +380,21 @@ def is_picture(img: object) -> bool:
     """Return whether an object is an image of the package Pillow."""
     loaded = sys.modules.get("PIL.Image")
     return loaded is not None and isinstance(img, loaded.Image)
+
+
+def is_array(img: object) -> bool:
+    """Return whether an object is a NumPy array."""
+    return isinstance(img, np.ndarray)
+
+
+def channels_first(img: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return a copy of a picture with the channels as its first axis; one of two dimensions, without channels, as it is.
+
+    TypeError for what is not an array of 2 or 3 dimensions.
+    """
+    if not isinstance(img, np.ndarray) or img.ndim not in (2, 3):
+        raise TypeError(f"The argument 'img' must be an array of 2 or 3 dimensions, but got {img!r} of type {type(img).__name__}.")
+    return img if img.ndim == 2 else img.transpose(2, 0, 1).copy()
 
 
 def updated_parameter(param: Parameter, new_param: Parameter, strict_load: bool = False) -> None:

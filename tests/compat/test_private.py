@@ -424,3 +424,12 @@ def test_masks_of_attention_are_checked() -> None:
     x = Tensor(np.ones(1000, np.float32))
     assert functions._inner_dropout(x, 0.5, False) is x and functions._inner_dropout(x, 0.0, True) is x
     assert set(np.unique(functions._inner_dropout(x, 0.5, True).asnumpy())) == {0.0, 2.0}
+
+
+def test_arrays_of_pictures() -> None:
+    functions, picture = importlib.import_module("mindspore.dataset.vision.py_transforms_util"), np.arange(24).reshape(2, 3, 4)
+    assert functions.is_numpy(picture) and not functions.is_numpy([1]) and functions.hwc_to_chw(picture[0]) is not picture
+    np.testing.assert_array_equal(functions.hwc_to_chw(picture), np.moveaxis(picture, -1, 0))
+    for wrong in ([1], picture[None]):
+        with pytest.raises(TypeError, match="array of 2 or 3 dimensions"):
+            functions.hwc_to_chw(wrong)

@@ -141,6 +141,22 @@ def test_a_subclass_of_an_optimizer_maps_from_the_last_parameter_on() -> None:
     assert made[1].tolist() == [-0.5, 0.5] and negative[1].tolist() == [-1.0, 1.0]
 
 
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_the_function_of_a_convolution_of_mint_gives_what_the_layer_gives(axes: int) -> None:
+    kind: Any = getattr(ms.mint.nn, f"Conv{axes}d")
+
+    class Own(kind):
+        def construct(self, x: Tensor) -> Tensor:
+            function = getattr(self, f"conv{axes}d")
+            return function(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+
+    x = Tensor(np.random.default_rng(0).standard_normal((1, 4, *(5, 6, 7)[:axes])).astype(np.float32))
+    layer, own = kind(4, 2, 3, 2, 1, groups=2), Own(4, 2, 3, 2, 1, groups=2)
+    ms.load_param_into_net(own, layer.parameters_dict())
+    for each in (own, ms.jit(own)):
+        np.testing.assert_array_equal(each(x).asnumpy(), layer(x).asnumpy())
+
+
 @pytest.mark.parametrize("options", [{"p": 0.25}, {"keep_prob": 0.75}])
 def test_the_operator_of_a_dropout_keeps_as_many_elements(options: dict[str, float]) -> None:
     layer = nn.Dropout(**options)

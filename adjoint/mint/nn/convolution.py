@@ -80,6 +80,8 @@ class Conv1d(_Convolution):
     """
 
     axes = 1
+    conv1d = staticmethod(functional.conv1d)
+    """The function, for a subclass with a construct of its own."""
 
     def construct(self, input: Tensor) -> Tensor:
         x, padding = self._framed(input)
@@ -94,6 +96,8 @@ class Conv2d(_Convolution):
     """
 
     axes = 2
+    conv2d = staticmethod(functional.conv2d)
+    """The function, for a subclass with a construct of its own."""
 
     def construct(self, input: Tensor) -> Tensor:
         x, padding = self._framed(input)
@@ -108,6 +112,8 @@ class Conv3d(_Convolution):
     """
 
     axes = 3
+    conv3d = staticmethod(functional.conv3d)
+    """The function, for a subclass with a construct of its own."""
 
     def construct(self, input: Tensor) -> Tensor:
         x, padding = self._framed(input)
