@@ -163,12 +163,13 @@ def unique(
     for column in range(keys.shape[1] - 1, -1, -1):  # a stable sort by each column, the first one last
         order = order[argsort(keys[:, column][order], stable=True)]
     found, groups, counts_ = picking.unique_consecutive(rows[order], True, True, None if dim is None else 0)
-    out: tuple[Tensor, ...] = (found if dim is None else moveaxis(found, 0, along),)
+    results: list[Tensor] = [found if dim is None else moveaxis(found, 0, along)]
     if wants[0]:
         inverse = groups[argsort(order)]
-        out = (*out, reshape(inverse, x.shape) if dim is None else inverse)
-    out = (*out, *((counts_,) if wants[1] else ()))
-    return out if len(out) > 1 else out[0]
+        results.append(reshape(inverse, x.shape) if dim is None else inverse)
+    if wants[1]:
+        results.append(counts_)
+    return tuple(results) if len(results) > 1 else results[0]
 
 
 def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
