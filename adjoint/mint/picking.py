@@ -69,11 +69,18 @@ def _source(op: str, x: Tensor, places: Tensor, src: Any) -> Tensor:
     return reshape(parts.slice(src, (0,) * src.ndim, places.shape), (-1,))
 
 
+def _as_rows(*arguments: Any) -> list[Any]:
+    """Return the arguments, Tensors without dimensions as rows of one element."""
+    return [reshape(x, (1,)) if isinstance(x, Tensor) and x.ndim == 0 else x for x in arguments]
+
+
 @fusible
 def scatter(input: Any, dim: int, index: Any, src: Any) -> Tensor:
     """Return `input` with the elements of `src`, or a number, written at the positions that `gather` would read; of equal positions the
     last counts."""
     x = operand("Scatter", input)
+    if x.ndim == 0:
+        return reshape(scatter(*_as_rows(x, dim, index, src)), ())
     at = _places("Scatter", x, dim, index)
     new, line = _source("Scatter", x, at, src), reshape(at, (-1,))
     if not line.size:
@@ -95,6 +102,8 @@ def scatter(input: Any, dim: int, index: Any, src: Any) -> Tensor:
 def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Tensor:
     """Return `input` with the elements of `src` added at the positions that `gather` would read."""
     x = operand("ScatterAdd", input)
+    if x.ndim == 0:
+        return reshape(scatter_add(*_as_rows(x, dim, index, src)), ())
     at = _places("ScatterAdd", x, dim, index)
     new = _source("ScatterAdd", x, at, operand("ScatterAdd", src, "src"))
     return reshape(apply(made(ScatterAdd, 0), reshape(x, (-1,)), reshape(at, (-1,)), new), x.shape)

@@ -111,6 +111,14 @@ def test_in_place() -> None:
     assert mint.nn.functional.elu(x, inplace=True) is x
 
 
+def test_a_number_is_a_row_to_what_scatters() -> None:
+    x, at, new = Tensor(3.0), Tensor(0), Tensor(5.0)
+    for form in (lambda f: f, ms.jit):
+        assert form(mint.scatter)(x, 0, at, new).tolist() == 5.0 and form(mint.scatter_add)(x, -1, at, new).tolist() == 8.0
+    assert mint.scatter(x, 0, at, 7.0).tolist() == 7.0 and mint.scatter(x, 0, Tensor([0]), Tensor([5.0])).tolist() == 5.0
+    assert ms.grad(lambda x, new: mint.scatter_add(x, 0, at, new) * 2, (0, 1))(x, new) == (2.0, 2.0)
+
+
 def test_the_last_of_equal_places_counts() -> None:
     x, places = Tensor([1.0, 2.0, 3.0]), Tensor([0, 2, 0, 0])
     assert mint.scatter(x, 0, places, Tensor([5.0, 6.0, 7.0, 8.0])).tolist() == [8.0, 2.0, 6.0]
