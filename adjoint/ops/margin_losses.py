@@ -34,22 +34,23 @@ __all__ = [
 
 @fusible
 def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean") -> Tensor:
-    """1 - cosine where the target is 1, max(0, cosine - margin) where it is -1."""
+    """1 - cosine where the target is 1, max(0, cosine - margin) where it is -1; of rows [n, k], or of two vectors."""
     op = "CosineEmbeddingLoss"
     kind = reduction_argument(op, reduction)
     a, b, wanted = operand(op, input1, "input1"), operand(op, input2, "input2"), operand(op, target, "target")
     a, b = floating(a), floating(b)
     dtype = common_dtype(a.dtype, b.dtype)
+    along = 0 if a.ndim == b.ndim == 1 else 1
     a, b = roomy(a), roomy(b)
-    cosine = (sum(a * b, 1) / norm_product(a, b)).astype(dtype, copy=False)
+    cosine = (sum(a * b, along) / norm_product(a, b, along)).astype(dtype, copy=False)
     zero = constant(0.0, cosine.dtype)
     losses = where(wanted == 1, 1.0 - cosine, where(wanted == -1, maximum(cosine - real(op, "margin", margin), zero), zero))
     return reduced(losses, kind)
 
 
-def norm_product(a: Tensor, b: Tensor) -> Tensor:
-    """Return the product of the lengths of the rows of two tensors, kept off 0."""
-    return (sum(square(a), 1) * sum(square(b), 1) + 1e-12) ** 0.5
+def norm_product(a: Tensor, b: Tensor, along: int = 1) -> Tensor:
+    """Return the product of the lengths along an axis of two tensors, kept off 0."""
+    return (sum(square(a), along) * sum(square(b), along) + 1e-12) ** 0.5
 
 
 @fusible
