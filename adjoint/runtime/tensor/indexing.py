@@ -149,11 +149,13 @@ class _Inside(NamedTuple):
 def _entries(x: Tensor, key: Any) -> list[Any]:
     """Read a key: return an entry for each axis of the tensor, in order, and one for each new axis.  A tuple inside of it is a list.
 
+    A list with a slice, an ellipsis or None in it is the tuple of its items.
+
     An entry is an int, a slice, None for a new axis, or `_Places` for an array.
     """
     entries: list[Any] = []
     named, dots = 0, -1
-    for entry in key if isinstance(key, tuple) else (key,):
+    for entry in _items(key):
         if entry is ...:
             if dots >= 0:
                 raise IndexError("For 'Tensor[...]', an index can have only one ellipsis ('...').")
@@ -170,6 +172,13 @@ def _entries(x: Tensor, key: Any) -> list[Any]:
         raise IndexError(f"For 'Tensor[...]', too many indices: the tensor has {x.ndim} dimensions, but {named} were indexed.")
     place = len(entries) if dots < 0 else dots
     return [*entries[:place], *[slice(None)] * (x.ndim - named), *entries[place:]]
+
+
+def _items(key: Any) -> tuple[Any, ...]:
+    """Return the parts of a key."""
+    if isinstance(key, list) and any(item is ... or item is None or isinstance(item, slice) for item in key):
+        return tuple(key)
+    return key if isinstance(key, tuple) else (key,)
 
 
 def _parsed(entry: Any) -> list[Any]:
@@ -207,6 +216,9 @@ def _symbolic(key: Any) -> Any:
     """Return an index (the key of `x[key]`) for use in a graph: numbers that are known only when it runs, and lists of these, become
     Tensors.
     """
+    if isinstance(key, list):
+        parts = _items(key)
+        key = key if len(parts) == 1 and parts[0] is key else parts
     if isinstance(key, tuple):
         return tuple(_symbolic(list(entry) if isinstance(entry, tuple) else entry) for entry in key)
     if is_run_time_number(key):

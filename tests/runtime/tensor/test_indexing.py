@@ -336,3 +336,24 @@ def test_a_tensor_without_dimensions_has_no_parts() -> None:
     assert x[None].shape == (1,)
     x[...] = 4
     assert x.item() == 4
+
+
+@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize("key", [
+    [slice(0, 2), slice(1, 3)], [slice(0, 2)], [slice(0, 2), 1], [None, 0], [..., 0], [slice(None), [2, 0]], [None, slice(1), None, 3]])
+def test_a_list_with_a_slice_is_read_as_a_tuple(key: list[Any], graph: bool) -> None:
+    numbers = np.arange(12.0, dtype=np.float32).reshape(3, 4)
+
+    def read(x: Tensor) -> Tensor:
+        return x[key] * 2
+
+    def written(x: Tensor) -> Tensor:
+        x = x * 1
+        x[key] = -1.0
+        return x
+
+    expected = numbers.copy()
+    expected[tuple(key)] = -1.0
+    run = adjoint.jit if graph else (lambda function: function)
+    np.testing.assert_array_equal(run(read)(Tensor(numbers)).asnumpy(), numbers[tuple(key)] * 2)
+    np.testing.assert_array_equal(run(written)(Tensor(numbers)).asnumpy(), expected)
