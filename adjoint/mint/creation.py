@@ -14,7 +14,7 @@ from adjoint.ir.types import F32, F64, I64, DType, tensor
 from adjoint.ops import creation, parts, random_numbers
 from adjoint.ops.arguments import dtype_or, integer, operand, real, sizes_argument, wrong
 from adjoint.ops.arithmetic import less, where
-from adjoint.ops.creation import arange, full, full_like, ones, ones_like, zeros, zeros_like
+from adjoint.ops.creation import arange, full, full_like, ones_like, zeros, zeros_like
 from adjoint.runtime.tensor.fusible import fusible
 from adjoint.runtime.tensor.generator import stream_of
 from adjoint.runtime.tensor.random import drawn_from
@@ -41,6 +41,12 @@ def empty(*size: Any, dtype: DType | None = None, device: str | None = None, pin
 def empty_like(input: Any, *, dtype: DType | None = None, device: str | None = None, pin_memory: bool = False) -> Tensor:
     """Return zeros with the shape and dtype of a tensor."""
     return creation.zeros_like(operand("EmptyLike", input), dtype=dtype)
+
+
+@fusible
+def ones(size: Any, *, dtype: DType | None = None) -> Tensor:
+    """Return ones of a shape; Float32 by default."""
+    return creation.ones(size, dtype)
 
 
 @fusible

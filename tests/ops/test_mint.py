@@ -207,3 +207,8 @@ def test_not_a_number_is_each_time_another_element() -> None:
 
 def test_clip_is_clamp() -> None:
     assert mint.clip(Tensor([3.0, -1.0, 0.5]), 0, 1).tolist() == [1.0, 0.0, 0.5]
+
+
+def test_sizes_may_be_named() -> None:
+    assert mint.ones(size=(2, 1), dtype=ms.int32).tolist() == [[1], [1]] and mint.ones(2).dtype is ms.float32
+    assert mint.zeros(size=(2, 1), dtype=ms.int32).tolist() == [[0], [0]]
