@@ -132,7 +132,7 @@ PRIVATE = {
         "_get_cache_prim": "compat.private.cached_primitive", "_in_projection": "compat.attention_parts.projected",
         "_in_projection_packed": "compat.attention_parts.projected_together", "_inner_dropout": "compat.attention_parts.dropped",
         "_inner_pad": "compat.attention_parts.padded", "_innner_log_softmax": "compat.private.log_softmax",
-        "_interploate_ext_make_tuple": "compat.private.size_for_each_axis",
+        "linear": "ops.dense", "_interploate_ext_make_tuple": "compat.private.size_for_each_axis",
         "_interpolate_ext_scale_factor_convert_size": "compat.private.scaled_size",
     },
     "ops._primitive_cache": {"_get_cache_prim": "compat.private.cached_primitive"},

@@ -37,7 +37,13 @@ class OwnLogSoftmax(nn.LogSoftmax):
         return self.log_softmax(x)
 
 
+class OwnGroups(nn.GroupNorm):
+    def construct(self, x: Tensor) -> Tensor:
+        return self._cal_output(x)
+
+
 CASES = {
+    "groups": (nn.GroupNorm, OwnGroups, (2, 4), {}, (3, 4, 5, 6)),
     "softmax": (nn.Softmax, OwnSoftmax, (0,), {}, (4, 3)),
     "log_softmax": (nn.LogSoftmax, OwnLogSoftmax, (), {}, (4, 3)),
     "dense": (nn.Dense, OwnDense, (3, 2), {}, (4, 3)),
