@@ -181,7 +181,7 @@ class Gradients:
         params = self._regions.params_like(operands)
         self._regions.open()
         for w in trained:  # the region reads them itself: of a value that was read before it, nothing is known of the Parameter
-            self._symbols.forget_read(self._symbols.of(w))
+            self._symbols.read_anew(w)
         around = dict(lent)
         try:
             inner = self._values.tensors(params)

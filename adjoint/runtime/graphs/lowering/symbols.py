@@ -94,6 +94,12 @@ class Symbols:
         """Take note that a node has written the tensor with this symbol, so that the next read of it is a node of its own."""
         self._reads.pop(symbol, None)
 
+    def read_anew(self, x: Tensor) -> None:
+        """Let the next read of a tensor from outside be a node of its own, if it has been read already."""
+        symbol = self._by_id.get(id(x))
+        if symbol is not None:
+            self._reads.pop(symbol, None)
+
     def rewritten(self) -> list[Tensor]:
         """Return the tensors from outside of the graph (such as Parameters) that the graph writes."""
         return [x for x in self.tensors.values() if self._is_written(x)]
