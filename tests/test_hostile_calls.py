@@ -27,6 +27,7 @@ from adjoint import Tensor
 from adjoint.foundation.budget import budget
 from adjoint.foundation.diagnostics import CompileError
 from adjoint.ir.op import Op
+from adjoint.ir.ops.fourier import Fourier
 from adjoint.ir.types import DTYPES, DType, TensorType
 from adjoint.runtime.memory import op_plans
 from adjoint.runtime.memory.machine import array_of
@@ -94,7 +95,11 @@ def compared(op: Op, types: Sequence[TensorType]) -> op_plans.OpPlan:
             raise AssertionError(f"{op} {types}: the kernel fails with {failure!r}, the reference does not") from None
         sizes = sizes_of(case, operands)
         for memory, expected, type_, size in zip(results(answer), expected_of(case, operands), plan.types, sizes, strict=True):
-            assert_agree(case, array_of(memory, type_), expected, type_, sizes=size)
+            found = array_of(memory, type_)
+            if isinstance(op, Fourier):  # sums with an infinity: which of them are NaN depends on how they are taken apart
+                found, expected = (np.where(np.isfinite(x), x, x.dtype.type(complex(np.nan, np.nan) if x.dtype.kind == "c" else np.nan))
+                                   for x in (found, np.asarray(expected)))
+            assert_agree(case, found, expected, type_, sizes=size)
         return answer
 
     def run(*memories: Any) -> Any:
