@@ -72,11 +72,18 @@ def our_cases() -> dict[str, Cases]:
     quick_one, quick_two = jit(one), jit(two)
     slow_gradient, quick_gradient, cell_gradient = ms.grad(two), ms.grad(quick_two), ms.grad(cell)
     inner_gradient = jit(lambda x, y: ms.grad(two)(x, y))
+
+    def pulled(x: Any, y: Any) -> Any:
+        z, pull = ms.vjp(two, x, y)
+        return pull(z)
+
+    inner_pulled = jit(pulled)
     found: dict[str, Cases] = {
         "x*y": {"eager": lambda: one(x, y), "jit": lambda: quick_one(x, y)},
         "(x*y)*y": {"eager": lambda: two(x, y), "jit": lambda: quick_two(x, y), "GRAPH_MODE": lambda: cell(x, y)},
         "its gradient": {"eager": lambda: slow_gradient(x, y), "jit": lambda: quick_gradient(x, y), "inside": lambda: inner_gradient(x, y),
                          "GRAPH_MODE": lambda: cell_gradient(x, y)},
+        "its gradient by `vjp`": {"eager": lambda: pulled(x, y), "inside": lambda: inner_pulled(x, y)},
     }
     found |= call_cases()
     found |= idiom_cases()
