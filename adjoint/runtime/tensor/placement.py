@@ -79,7 +79,7 @@ class Placement:
 
         ValueError for another name and for `blocking` that is not a bool; RuntimeError for another device, which is not here.
         """
-        if to not in _DEVICES:
+        if not isinstance(to, str) or to not in _DEVICES:
             raise ValueError(f"For 'Tensor.move_to', the argument 'to' must be one of {', '.join(map(repr, _DEVICES))}, but got {to!r}.")
         if not isinstance(blocking, bool):
             raise ValueError(f"For 'Tensor.move_to', the argument 'blocking' must be a bool, but got {blocking!r} of type "
