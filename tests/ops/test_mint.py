@@ -212,3 +212,15 @@ def test_clip_is_clamp() -> None:
 def test_sizes_may_be_named() -> None:
     assert mint.ones(size=(2, 1), dtype=ms.int32).tolist() == [[1], [1]] and mint.ones(2).dtype is ms.float32
     assert mint.zeros(size=(2, 1), dtype=ms.int32).tolist() == [[0], [0]]
+
+
+def test_names_and_places_of_arguments() -> None:
+    functional, x = ms.mint.nn.functional, Tensor(np.array([-1.0, 0.5], np.float32))
+    for name in ("mish", "selu"):
+        assert getattr(functional, name)(input=x).tolist() == getattr(ms.ops, name)(x).tolist()
+        with pytest.raises(TypeError, match="the argument 'input' must be"):
+            getattr(functional, name)("x")
+    table = ms.mint.nn.Embedding(2, 2, None, None, 2.0, False, False, Tensor(np.eye(2, dtype=np.float32)))
+    assert table(Tensor([1])).tolist() == [[0.0, 1.0]]
+    with pytest.raises(ValueError, match="'sparse' must be False"):
+        ms.mint.nn.Embedding(2, 2, sparse=True)

@@ -16,7 +16,7 @@ from adjoint.mint.linalg import vector_norm
 from adjoint.mint.shapes import flatten
 from adjoint.ops import activations, arithmetic, convolution, losses, normalization, parts, picking, pooling, reduction, resizing
 from adjoint.ops import linear as products
-from adjoint.ops.activations import hardshrink, hardsigmoid, hardswish, mish, prelu, selu, softplus, softshrink
+from adjoint.ops.activations import hardshrink, hardsigmoid, hardswish, prelu, softplus, softshrink
 from adjoint.ops.arguments import choice, flag, float_tensor, integer, number, only, operand, sizes_argument, wrong
 from adjoint.ops.convolution import conv_transpose2d
 from adjoint.ops.creation import ones, zeros
@@ -85,6 +85,18 @@ def sigmoid_(input: Any) -> Tensor:
 def silu(input: Any, inplace: bool = False) -> Tensor:
     """Return input * sigmoid(input)."""
     return _given_back("SiLU", input, activations.silu(input), inplace)
+
+
+@fusible
+def mish(input: Any) -> Tensor:
+    """x * tanh(softplus(x))."""
+    return activations.mish(float_tensor("Mish", input))
+
+
+@fusible
+def selu(input: Any) -> Tensor:
+    """Return 1.0507 * x, or 1.0507 * 1.67326 * (exp(x) - 1) where x is negative."""
+    return activations.selu(float_tensor("SeLU", input))
 
 
 @fusible

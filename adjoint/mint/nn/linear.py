@@ -46,12 +46,13 @@ class Embedding(Cell):
     """The rows of a table [num_embeddings, embedding_dim] selected by their indices.
 
     padding_idx  a row that is initially 0 and receives no gradient
+    sparse       False; gradients are dense, as in MindSpore
     _weight      the table, a Tensor; default: normally distributed numbers
     """
 
     def __init__(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
-        norm_type: float = 2.0, scale_grad_by_freq: bool = False, _weight: Any = None, _freeze: bool = False,
+        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False, _weight: Any = None, _freeze: bool = False,
         dtype: DType | None = None,
     ):
         super().__init__()
@@ -61,7 +62,9 @@ class Embedding(Cell):
         if self.padding_idx is not None and not -num_embeddings <= self.padding_idx < num_embeddings:
             raise ValueError(f"For 'Embedding', the argument 'padding_idx' must be in [{-num_embeddings}, {num_embeddings}), "
                              f"but got {padding_idx}.")
-        self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
+        if boolean(self, "sparse", sparse):
+            raise ValueError("For 'Embedding', the argument 'sparse' must be False, since gradients are dense, but got True.")
+        self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = max_norm, norm_type, scale_grad_by_freq, sparse
         first = first_values("Embedding", "_weight", _weight, (num_embeddings, embedding_dim), F32 if dtype is None else dtype, Normal(1.0))
         if self.padding_idx is not None and _weight is None:
             first[self.padding_idx] = 0.0
