@@ -22,9 +22,8 @@ the infinite derivative of a root would be NaN, and a sum of a zero with -0.0 is
 `Sometimes`: on one side of an `if`, or from some round of a loop on, which then carries a bit that tells whether it exists.  What is
 computed of such a tangent is inside of an `if` on that bit.
 
-Hooks on gradients have no part in this: a
-tangent is no gradient, and passes them by.  A function of the user's that computes a gradient in Python, a `bprop` or what a hook does
-inside of an inner gradient, has no nodes to transpose: that is an error here.
+Hooks on gradients have no part in this: a tangent is no gradient, and passes them by.  A function of the user's that computes a gradient in
+Python, a `bprop` or what a hook does inside of an inner gradient, has no nodes to transpose: that is an error here.
 """
 
 from __future__ import annotations
@@ -420,11 +419,13 @@ class _Forward:
             inner = b.inner()
             self.nodes(inner, body.nodes, body.results)
             found = [*(self.tangent(atom) if differentiable(atom.type) else None for atom in body.results), *map(self._state.get, written)]
-            joined = [
-                status if atom in self._undefined else status_of(tangent) if status == "never" and start in self._undefined
-                else joined_status(status, status_of(tangent), type_)
-                for status, tangent, (type_, _), start, atom in zip(
-                    statuses, found, slots, (*initial, *[None] * len(written)), (*body.results, *[None] * len(written)), strict=True)]
+            joined = [joined_status(status, status_of(tangent), type_)
+                      for status, tangent, (type_, _) in zip(statuses, found, slots, strict=True)]
+            for i, (first, last) in enumerate(zip(initial, body.results, strict=True)):
+                if last in self._undefined:
+                    joined[i] = statuses[i]
+                elif first in self._undefined and statuses[i] == "never":
+                    joined[i] = status_of(found[i])
             if joined == statuses:
                 break
             statuses = joined
@@ -466,7 +467,12 @@ class _Merge:
         self.merged: dict[Value | str, Cotangent | None] = {}
 
     def add(self, key: Value | str, hint: str, type_: Type, one: Cotangent | None, other: Cotangent | None, free: Sequence[bool]) -> None:
-        """Add a tangent: as it is on each side, and whether it may be anything there."""
+        """Add a tangent.
+
+        key         the value, or the symbol of the parameter, of which it is the tangent
+        one, other  the tangent on each side
+        free        for each side, True if it may be anything there
+        """
         if one is other:
             self.merged[key] = one
             return
