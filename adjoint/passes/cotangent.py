@@ -17,17 +17,18 @@ its bit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from adjoint.foundation.dataclass import dataclass
 from adjoint.ir.build import Builder
 from adjoint.ir.core import Atom, Literal, Value
+from adjoint.ir.ops.control import If
 from adjoint.ir.types import BOOL, I64, StackType, Type, scalar
 from adjoint.passes.patterns import FALSE, TRUE
 
 __all__ = [
-    "NEVER", "ONCE", "Cotangent", "Sometimes", "carried_as", "filled", "given", "joined_status", "parts_of", "presence", "status_of",
-    "undecided", "value_of",
+    "NEVER", "ONCE", "Cotangent", "Sometimes", "carried_as", "filled", "given", "joined_status", "merged", "parts_of", "presence",
+    "status_of", "undecided", "value_of", "with_default",
 ]
 
 NEVER, ONCE = Literal(0, scalar(I64)), Literal(1, scalar(I64))
@@ -85,6 +86,47 @@ def presence(b: Builder, cotangent: Cotangent | None) -> Atom:
     return cotangent.bit if cotangent.when else b.logical_not(cotangent.bit)
 
 
+def with_default(b: Builder, cotangent: Cotangent, default: Callable[[Builder], Atom], hint: str) -> Atom:
+    """Return a cotangent (gradient) as an atom, with another value where it does not exist.
+
+    default  appends the nodes of that value to a Builder, and returns it
+    hint     a name for the atom if it is new
+    """
+    if not isinstance(cotangent, Sometimes):
+        return cotangent
+    here, elsewhere = b.inner(), b.inner()
+    regions = here.finish([cotangent.value]), elsewhere.finish([default(elsewhere)])
+    return b.emit(If(), cotangent.bit, regions=regions if cotangent.when else regions[::-1], hint=hint)
+
+
+def merged(
+    sides: tuple[Builder, Builder], condition: Atom, one: Cotangent | None, other: Cotangent | None, type_: Type,
+    free: Sequence[bool] = (False, False),
+) -> tuple[list[tuple[Atom, Atom]], Callable[[list[Value]], Cotangent]]:
+    """Merge the cotangents (gradients) of one value on both sides of an `if`; one of them exists.
+
+    sides       the Builders of the sides, in which placeholders are made
+    condition   that of the `if`
+    one, other  the cotangent on each side; None if it does not exist there
+    type_       its type
+    free        for each side, True if it may be anything there
+
+    Return what the sides yield for it, as pairs, and a function that takes the results for these from the front of a list and returns the
+    cotangent after the `if`.
+    """
+    both = tuple(zip(sides, (one, other), strict=True))
+    first, second = (b.undef(results=(type_,)) if ct is None else value_of(ct) for b, ct in both)
+    always = [anything or (ct is not None and not isinstance(ct, Sometimes)) for anything, ct in zip(free, (one, other), strict=True)]
+    if all(always):
+        return [(first, second)], lambda results: results.pop(0)
+    if isinstance(one, Sometimes) and isinstance(other, Sometimes) and one.bit is other.bit and one.when is other.when:
+        return [(first, second)], lambda results, bit=one.bit, when=one.when: Sometimes(results.pop(0), bit, when)
+    if isinstance(condition, Value) and ((always[0] and other is None) or (one is None and always[1])):
+        return [(first, second)], lambda results, when=always[0]: Sometimes(results.pop(0), condition, when)
+    there, there_too = (presence(b, ct) for b, ct in both)
+    return [(first, second), (there, there_too)], lambda results: Sometimes(results.pop(0), results.pop(0))
+
+
 # loops
 
 
@@ -140,7 +182,7 @@ def filled(b: Builder, status: str, cotangent: Cotangent | None, type_: Type) ->
         case "always", None:
             return [b.stack(results=(type_,)) if isinstance(type_, StackType) else b.undef(results=(type_,))]
         case "always", _:
-            return [cotangent]  # pyright: ignore[reportReturnType] - what is there always is no Sometimes
+            return [cotangent]  # pyright: ignore[reportReturnType] - not a Sometimes, which may be absent
         case _, None:
             return [b.undef(results=(type_,)), FALSE]
         case _, Sometimes(value=value):

@@ -43,7 +43,7 @@ from adjoint.ir.ops.conversion import Identity
 from adjoint.ir.ops.host import Attach, Hook, Outputs, Pack
 from adjoint.ir.ops.stack import Undef
 from adjoint.ir.ops.state import Read, Write
-from adjoint.ir.types import BOOL, NamedSizes, StackType, Type, scalar
+from adjoint.ir.types import NamedSizes, StackType, Type
 from adjoint.passes import errors
 from adjoint.passes.activity import differentiable
 from adjoint.passes.cotangent import (
@@ -53,10 +53,11 @@ from adjoint.passes.cotangent import (
     filled,
     given,
     joined_status,
+    merged,
     parts_of,
-    presence,
     status_of,
     value_of,
+    with_default,
 )
 from adjoint.passes.dce import living
 from adjoint.passes.inline import inlined
@@ -197,11 +198,9 @@ class _Forward:
     def or_zero(self, b: Builder, atom: Atom) -> Atom:
         """Return the tangent of an atom, zeros where it has none."""
         found = self.tangent(atom)
-        if not isinstance(found, Sometimes):
-            return _zeros(b, atom.type) if found is None else found
-        here, elsewhere = b.inner(), b.inner()
-        regions = here.finish([found.value]), elsewhere.finish([_zeros(elsewhere, atom.type)])
-        return b.emit(If(), found.bit, regions=regions if found.when else regions[::-1], hint=getattr(found.value, "hint", "y"))
+        if found is None:
+            return _zeros(b, atom.type)
+        return with_default(b, found, lambda b: _zeros(b, atom.type), getattr(value_of(found), "hint", "y"))
 
     # -- nodes -------------------------------------------------------------------------------------------------------------
     def nodes(self, b: Builder, nodes: Sequence[Node], results: Sequence[Atom]) -> None:
@@ -478,25 +477,12 @@ class _Merge:
             return
         if isinstance(type_, StackType):  # as many tangents are popped as were pushed
             one, other = (_zeros(b, type_) if ct is None else ct for b, ct in zip(self._sides, (one, other), strict=True))
-        always = [may_be_anything or (ct is not None and not isinstance(ct, Sometimes))
-                  for may_be_anything, ct in zip(free, (one, other), strict=True)]
-        value = self._yielded(type_, hint, [b.undef(results=(type_,)) if ct is None else value_of(ct)
-                                            for b, ct in zip(self._sides, (one, other), strict=True)])
-        if all(always):
-            self.merged[key] = value
-        elif isinstance(one, Sometimes) and isinstance(other, Sometimes) and one.bit is other.bit and one.when is other.when:
-            self.merged[key] = Sometimes(value, one.bit, one.when)
-        elif isinstance(self._condition, Value) and ((always[0] and other is None) or (one is None and always[1])):
-            self.merged[key] = Sometimes(value, self._condition, always[0])
-        else:
-            there = [presence(b, ct) for b, ct in zip(self._sides, (one, other), strict=True)]
-            self.merged[key] = Sometimes(value, self._yielded(scalar(BOOL), "there", there))
-
-    def _yielded(self, type_: Type, hint: str, atoms: Sequence[Atom]) -> Value:
-        for yields, atom in zip(self.yields, atoms, strict=True):
-            yields.append(atom)
-        self.results.append(Value(type_, hint))
-        return self.results[-1]
+        pairs, taken = merged(self._sides, self._condition, one, other, type_, free)
+        for yields, atoms in zip(self.yields, zip(*pairs, strict=True), strict=True):
+            yields += atoms
+        new = [Value(pair[0].type, name) for pair, name in zip(pairs, (hint, "there"), strict=False)]
+        self.results += new
+        self.merged[key] = taken(new)
 
 
 def _is_straight(node: Node) -> bool:

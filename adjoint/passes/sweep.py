@@ -39,7 +39,7 @@ from adjoint.ir.ops.state import Read
 from adjoint.ir.types import NamedSizes, TensorType, TupleType, Type
 from adjoint.passes import errors
 from adjoint.passes.activity import Activity, Branched, Firing, Leaf, Pending, Repeated, Times, attaches_of
-from adjoint.passes.cotangent import NEVER, ONCE, Cotangent, Sometimes, given, presence, undecided, value_of
+from adjoint.passes.cotangent import NEVER, ONCE, Cotangent, Sometimes, given, merged, undecided, value_of, with_default
 from adjoint.passes.residuals import Looked
 
 __all__ = ["Counts", "RegionRules", "Sweep"]
@@ -249,8 +249,8 @@ class Sweep:
         return self._merge(condition, *sides)
 
     def _merge(self, condition: Atom, first: Sweep, second: Sweep) -> tuple[Region, Region]:
-        yields: tuple[list[Atom], list[Atom]] = ([], [])
-        merged: list[tuple[Leaf | Pending, str, Callable[[list[Value]], Cotangent]]] = []
+        yields: list[tuple[Atom, Atom]] = []
+        changed: list[tuple[Leaf | Pending, str, Callable[[list[Value]], Cotangent]]] = []
         for leaf in {**self.sums, **first.sums, **second.sums}:
             before, one, two = self.sums.get(leaf), first.sums.get(leaf), second.sums.get(leaf)
             if one is given(before, condition, known=True) and two is given(before, condition, known=False):
@@ -263,26 +263,15 @@ class Sweep:
             if isinstance(leaf, Pending) and isinstance(known, Literal) and (one is None or two is None):
                 self.sums[leaf] = Sometimes(known, condition, when=two is None)
                 continue
-            for side, ct, atoms in ((first, one, yields[0]), (second, two, yields[1])):
-                atoms.append(side.b.undef(results=(known.type,)) if ct is None else value_of(ct))
             hint = "times" if isinstance(leaf, Pending) else getattr(value_of(known), "hint", "ct")
-            if one is not None and two is not None and undecided((one, two)) is None:
-                merged.append((leaf, hint, lambda results: results.pop(0)))
-            elif isinstance(one, Sometimes) and isinstance(two, Sometimes) and one.bit is two.bit and one.when is two.when:
-                merged.append((leaf, hint, lambda results, bit=one.bit, when=one.when: Sometimes(results.pop(0), bit, when)))
-            elif two is None and not isinstance(one, Sometimes):
-                merged.append((leaf, hint, lambda results: Sometimes(results.pop(0), condition)))
-            elif one is None and not isinstance(two, Sometimes):
-                merged.append((leaf, hint, lambda results: Sometimes(results.pop(0), condition, when=False)))
-            else:
-                yields[0].append(presence(first.b, one))
-                yields[1].append(presence(second.b, two))
-                merged.append((leaf, hint, lambda results: Sometimes(results.pop(0), results.pop(0))))
-        regions = first.b.finish(yields[0]), second.b.finish(yields[1])
-        if first.b.nodes or second.b.nodes or merged:
+            pairs, taken = merged((first.b, second.b), condition, one, two, known.type)
+            yields += pairs
+            changed.append((leaf, hint, taken))
+        regions = first.b.finish([one for one, _ in yields]), second.b.finish([other for _, other in yields])
+        if first.b.nodes or second.b.nodes or changed:
             node = self.b.emit_node(If(), [condition], regions=regions)
             results = list(node.results)
-            for leaf, hint, taken in merged:
+            for leaf, hint, taken in changed:
                 results[0].hint = hint
                 self.sums[leaf] = taken(results)
         return regions
@@ -291,13 +280,7 @@ class Sweep:
         """Return a cotangent (gradient) as an atom of this type, with zeros where it does not exist."""
         if cotangent is None:
             return self.b.nothing(type_)
-        if not isinstance(cotangent, Sometimes):
-            return cotangent
-        here, elsewhere = self.b.inner(), self.b.inner()
-        regions = here.finish([cotangent.value]), elsewhere.finish([elsewhere.nothing(type_)])
-        return self.b.emit(
-            If(), cotangent.bit, regions=regions if cotangent.when else regions[::-1], hint=getattr(cotangent.value, "hint", "ct")
-        )
+        return with_default(self.b, cotangent, lambda b: b.nothing(type_), getattr(value_of(cotangent), "hint", "ct"))
 
     # callbacks
 
@@ -368,15 +351,7 @@ class Sweep:
 
     def counted(self, count: Cotangent | None) -> Atom:
         """Return a number of calls as an integer atom: 0 for None, and 0 where a `Sometimes` does not exist."""
-        match count:
-            case None:
-                return NEVER
-            case Sometimes():
-                here, elsewhere = self.b.inner(), self.b.inner()
-                regions = here.finish([count.value]), elsewhere.finish([NEVER])
-                return self.b.emit(If(), count.bit, regions=regions if count.when else regions[::-1], hint="times")
-            case _:
-                return count
+        return NEVER if count is None else with_default(self.b, count, lambda _: NEVER, "times")
 
     # for the rules of ops
 
