@@ -485,7 +485,7 @@ class DeviceContext:
         return _devices
 
     def get_ascend_soc_version(self) -> str:
-        """Return an empty text, as where there is no such device."""
+        """Return an empty string: there is no such device."""
         return ""
 
 

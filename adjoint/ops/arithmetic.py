@@ -236,24 +236,29 @@ def _distance(x: Tensor, y: Tensor) -> Tensor:
 # Logic and bits -----------------------------------------------------------------------------------------------------
 
 
+def _tensor_first(input: Any, other: Any) -> tuple[Any, Any]:
+    """Return the operands of a symmetric operator, the Tensor first where the other one is a number."""
+    return (other, input) if isinstance(other, Tensor) and isinstance(input, (bool, int)) else (input, other)
+
+
 @fusible
 def bitwise_and(input: Any, other: Any) -> Tensor:
     """Return the bitwise and of integers or bools, of which one may be a number."""
-    first, second = (other, input) if isinstance(other, Tensor) and isinstance(input, (bool, int)) else (input, other)
+    first, second = _tensor_first(input, other)
     return operand("BitwiseAnd", first) & second
 
 
 @fusible
 def bitwise_or(input: Any, other: Any) -> Tensor:
     """Return the bitwise or of integers or bools, of which one may be a number."""
-    first, second = (other, input) if isinstance(other, Tensor) and isinstance(input, (bool, int)) else (input, other)
+    first, second = _tensor_first(input, other)
     return operand("BitwiseOr", first) | second
 
 
 @fusible
 def bitwise_xor(input: Any, other: Any) -> Tensor:
     """Return the bitwise exclusive or of integers or bools, of which one may be a number."""
-    first, second = (other, input) if isinstance(other, Tensor) and isinstance(input, (bool, int)) else (input, other)
+    first, second = _tensor_first(input, other)
     return operand("BitwiseXor", first) ^ second
 
 

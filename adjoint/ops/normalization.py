@@ -71,7 +71,7 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
     x, groups = operand("GroupNorm", input), integer("GroupNorm", "num_groups", num_groups)
     if x.ndim < 2 or groups < 1 or x.shape[1] % groups:
         raise wrong("GroupNorm", "num_groups", "a divisor of the number of channels", groups)
-    # A size that is left to be found is not known where there are no elements.
+    # Without elements -1 cannot be resolved to a size.
     rows = reshape(x, (x.shape[0] * groups, math.prod(x.shape[1:]) // groups if 0 in x.shape else -1))
     ones, zeros = creation.ones(rows.shape[1:], x.dtype), creation.zeros(rows.shape[1:], x.dtype)
     plain = normalized(rows, ones, zeros, 1, real("GroupNorm", "eps", eps))[0]

@@ -356,7 +356,7 @@ def padded(op: str, argument: str, x: Tensor, widths: tuple[int, ...], kind: str
         if max(before, after) > max(0, limit):
             raise wrong(op, argument, f"at most {limit} along axis {along} in mode '{kind}'", (before, after))
         if max(0, -before) + max(0, -after) > length:
-            raise wrong(op, argument, f"no more cut off than there is along axis {along} of {x.shape}", (before, after))
+            raise wrong(op, argument, f"numbers that cut off at most the {length} elements along axis {along}", (before, after))
     wide = [length + before + after for length, (before, after) in zip(x.shape, pairs, strict=True)]
     check_memory(op, f"a result of shape {tuple(wide)}", math.prod(wide) * x.dtype.size)
     low, high = tuple(before for before, _ in pairs), tuple(after for _, after in pairs)
@@ -370,7 +370,7 @@ def cut(x: Tensor, pairs: Sequence[tuple[int, int]]) -> Tensor:
     start = tuple(max(0, -before) for before, _ in pairs)
     stop = tuple(d - max(0, -after) for d, (_, after) in zip(x.shape, pairs, strict=True))
     if any(a > b for a, b in zip(start, stop, strict=True)):
-        raise wrong("Pad", "padding", f"no more cut off than there is of {x.shape}", tuple(pairs))
+        raise wrong("Pad", "padding", f"numbers that cut off at most the sizes {x.shape}", tuple(pairs))
     return apply(made(Slice, start, stop, (1,) * x.ndim), x)
 
 

@@ -445,7 +445,7 @@ def _drawing(nodes: Sequence[Node]) -> Iterator[Node]:
 
 
 def _watched(region: Region) -> set[Value]:
-    """Return what ops that watch have computed, also where a write without a gradient follows."""
+    """Return the results of the ops that watch, and those of the `straight_through` between such an op and a write of its result."""
     found = set[Value]()
     for node in walk(region):
         if node.op.watches or (isinstance(node.op, StraightThrough) and node.operands[1] in found):

@@ -91,14 +91,14 @@ class Symbols:
         return self.of(x)
 
     def forget_read(self, symbol: str) -> None:
-        """Take note that a node has written the tensor with this symbol, so that the next read of it is a node of its own."""
+        """Let the next read of the tensor with this symbol be a node of its own, as after a node that writes it."""
         self._reads.pop(symbol, None)
 
     def read_anew(self, x: Tensor) -> None:
         """Let the next read of a tensor from outside be a node of its own, if it has been read already."""
         symbol = self._by_id.get(id(x))
         if symbol is not None:
-            self._reads.pop(symbol, None)
+            self.forget_read(symbol)
 
     def rewritten(self) -> list[Tensor]:
         """Return the tensors from outside of the graph (such as Parameters) that the graph writes."""
